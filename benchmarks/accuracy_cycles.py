@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.arguments import at_least
-from vegasmodel.engines.rounds.cycle import FIRST
+from vegasmodel.engines.rounds.cycle import FIRST_TRIPS
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Link, Run, Scenario
@@ -64,7 +64,7 @@ def long_run(scenario: Scenario) -> Floats:
     twentieth of it does not count.
     """
     last_start = max(flow.start for flow in scenario.flows)
-    span = LONGER * FIRST * max(flow.rtt for flow in scenario.flows)
+    span = LONGER * FIRST_TRIPS * max(flow.rtt for flow in scenario.flows)
     flows = tuple(replace(flow, stop=None) for flow in scenario.flows)
     timing = replace(scenario.run, duration=last_start + span, warmup=last_start + span / LONGER)
     counted = run(replace(scenario, flows=flows, run=timing)).flows

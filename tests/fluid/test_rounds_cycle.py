@@ -185,16 +185,16 @@ def names(*parts: Kinds) -> list[str]:
             "flow",
             FLOW,
             [
-                *names(snapshot.SENDER, snapshot.ROUND, snapshot.CUBIC, snapshot.ACKS),
+                *names(snapshot.SENDER, snapshot.ROUND, snapshot.CUBIC, snapshot.LINUX_RECEIVER),
                 *names(snapshot.TIMER, snapshot.LAW),
                 "round_end",
                 "epoch_start",
             ],
         ),
-        ("hop", HOP, names(snapshot.STOP)),
-        ("link", LINK, [*names(snapshot.QUEUE, snapshot.TURNS), "idle", "stock"]),
-        ("parcel", PARCEL, [*names(snapshot.WAY), "first", "hop", "work"]),
-        ("receiver", RECEIVER, names(snapshot.EAR)),
+        ("hop", HOP, names(snapshot.ARRIVALS)),
+        ("link", LINK, [*names(snapshot.QUEUE, snapshot.CLASS), "idle", "stock"]),
+        ("parcel", PARCEL, [*names(snapshot.GROUP), "first", "hop", "work"]),
+        ("receiver", RECEIVER, names(snapshot.DELAYING_RECEIVER)),
     ],
 )
 def test_every_field_is_of_the_state_or_left_out(

@@ -87,7 +87,7 @@ def note_block(flows: Table[Sender], block: int, fates: Floats) -> None:
     flow = flows[0]
     flow.block, flow.passed, flow.clean = block, 0.0, -1.0
     for fate in fates:
-        short_round.note(flow, fate == 1.0)
+        short_round.count_block_packet(flow, fate == 1.0)
         flow.undetected += fate
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vegasmodel.engines.fluid.one_run import begin, frame
+from vegasmodel.engines.fluid.one_run import begin, march_arguments
 from vegasmodel.engines.fluid.run import run
 from vegasmodel.engines.fluid.sampled import drops
 from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
@@ -30,7 +30,7 @@ def test_a_first_window_loses_what_finds_the_buffer_full(window: float, free: fl
     flow = Flow("vegas", 0.1, variant="ns2", send_jitter=0)
     scenario = Scenario((Link(100.0, buffer=20.0),), (flow,))
     flows = senders(scenario)
-    state, link = begin(scenario, flows, 0), frame(scenario, flows)[0]
+    state, link = begin(scenario, flows, 0), march_arguments(scenario, flows)[0]
     flows["active"], flows["in_flight"] = True, window
     state["delay"] = (link.room - free) / link.capacity
     assert _lost(flows, state, link, 4000) == pytest.approx(window - free, abs=0.03)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.engines.fluid.one_run import begin, frame
+from vegasmodel.engines.fluid.one_run import begin, march_arguments
 from vegasmodel.engines.fluid.run import run
 from vegasmodel.engines.fluid.sampled import (
     drops,
@@ -47,7 +47,7 @@ def test_a_packet_that_comes_at_a_random_time_finds_the_mean_number_of_places_fr
     flows = tuple(Flow(law, 0.1, variant="ns2", send_jitter=waits) for law in ("vegas", "reno"))
     scenario = Scenario((Link(100.0, buffer=20.0),), flows)
     made = senders(scenario)
-    state, link = begin(scenario, made, 0), frame(scenario, made)[0]
+    state, link = begin(scenario, made, 0), march_arguments(scenario, made)[0]
     state["delay"] = (link.room - free) / link.capacity
     mean = _places(made, state, link, 20000)
     assert mean == pytest.approx(free + 0.5 * wait, abs=0.02)
@@ -172,7 +172,7 @@ def test_frequent_random_losses_make_a_flow_wait_as_in_ns2(
 
 @jit
 def _few(flows: Table[Sender], state: Table[LinkState], link: Bottleneck, g: float) -> float:
-    random_drops.few_at_random(flows[0], state[0], link, g)
+    random_drops.lose_after_timeout(flows[0], state[0], link, g)
     return flows[0].lost
 
 
@@ -191,7 +191,7 @@ def test_packets_after_a_timeout_are_sent_when_their_round_trip_ends(
     flows["active"], flows["in_slow_start"], flows["in_flight"] = True, True, 2.0
     flows["resends"], flows["round_part"], flows["round_lasts"] = 1.0, 0.9, lasts
     state["time"], state["step"] = 50.0, 0.015
-    frail = frame(scenario, flows)[0]._replace(loss=1.0)
+    frail = march_arguments(scenario, flows)[0]._replace(loss=1.0)
     assert _few(flows, state, frail, 0.15) == lost
 
 
@@ -214,7 +214,7 @@ def test_a_round_trip_of_slow_start_lasts_until_its_first_packet_returns(begins:
     state = begin(scenario, flows, 0)
     state["red_waiting"], state["step"] = 50.0, 0.01
     if begins == "start":
-        _admit(flows, state, frame(scenario, flows)[0])
+        _admit(flows, state, march_arguments(scenario, flows)[0])
     else:
         flows["active"], flows["cwnd"], flows["in_flight"] = True, 20.0, 20.0
         flows["undetected"], flows["hears_in"], flows["detection_in"] = 1.0, 0.006, 0.06
@@ -314,7 +314,7 @@ def test_the_loss_of_a_packet_that_has_arrived_before_does_no_harm(
     flows["active"], flows["in_flight"], flows["timeout_ends"] = True, 2.0, 49.99
     flows["resends"] = recovery.FRESH + again
     state["time"], state["step"] = 50.0, 0.015
-    frail = frame(scenario, flows)[0]._replace(loss=1.0)
+    frail = march_arguments(scenario, flows)[0]._replace(loss=1.0)
     assert _few(flows, state, frail, 0.15) == lost
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from vegasmodel.engines.fluid.one_run import begin, frame
+from vegasmodel.engines.fluid.one_run import begin, march_arguments
 from vegasmodel.engines.fluid.sampled import drops, random_drops
 from vegasmodel.engines.fluid.sampled.records import Bottleneck
 from vegasmodel.engines.fluid.sampled.recovery import on_loss
@@ -314,7 +314,7 @@ def test_a_packet_that_takes_the_last_place_makes_another_flow_lose(free: float)
     flow = Flow("sack", 0.1, count=2, variant="ns2", send_jitter=0)
     scenario = Scenario((Link(100.0, buffer=20.0),), (flow,))
     flows = senders(scenario)
-    state, link = begin(scenario, flows, 0), frame(scenario, flows)[0]
+    state, link = begin(scenario, flows, 0), march_arguments(scenario, flows)[0]
     flows["active"], flows["in_flight"] = True, (1.0, 1e6)
     state["delay"] = (link.room - free) / link.capacity
     taken, lost = _admit(flows, state, link, 4000)
@@ -334,7 +334,7 @@ def _lossy(p: float) -> tuple[Table, Table, Bottleneck]:
     scenario = Scenario((Link(100.0, loss=p),), (Flow("sack", 0.1, variant="ns2", send_jitter=0),))
     flows = senders(scenario)
     flows["active"], flows["in_flight"] = True, 1e9
-    return flows, begin(scenario, flows, 0), frame(scenario, flows)[0]
+    return flows, begin(scenario, flows, 0), march_arguments(scenario, flows)[0]
 
 
 @jit

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.engines.states import Kinds, Memory, Now, apart, fields, write
+from vegasmodel.engines.states import Kinds, Memory, Now, difference, fields, write
 from vegasmodel.engines.tables import layout
 
 
@@ -37,8 +37,8 @@ def test_a_row_counts_from_the_moment_and_holds_what_was_asked_for():
 
 def test_states_differ_by_their_largest_difference():
     one, two = np.array([5.0, 1.0, math.inf, 3.0]), np.array([0.0, 1.0, math.inf, 3.25])
-    assert apart(one, two, 1, 0.5) == 0.25
-    assert apart(one, two, 1, 0.2) == math.inf
-    assert apart(one, two, 0, 0.5) == math.inf
-    assert apart(one, two[:3], 1, 0.5) == math.inf
-    assert apart(one, np.array([5.0, math.nan, math.inf, 3.0]), 0, 0.5) == math.inf
+    assert difference(one, two, 1, 0.5) == 0.25
+    assert difference(one, two, 1, 0.2) == math.inf
+    assert difference(one, two, 0, 0.5) == math.inf
+    assert difference(one, two[:3], 1, 0.5) == math.inf
+    assert difference(one, np.array([5.0, math.nan, math.inf, 3.0]), 0, 0.5) == math.inf

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vegasmodel.engines.fluid.one_run import begin, frame
+from vegasmodel.engines.fluid.one_run import begin, march_arguments
 from vegasmodel.engines.fluid.sampled import trains
 from vegasmodel.engines.fluid.sampled.records import Bottleneck
 from vegasmodel.engines.fluid.senders import senders
@@ -37,7 +37,7 @@ def _met(buffer: float, rtts: tuple[float, float]) -> tuple[np.ndarray[Any, Any]
     scenario = Scenario((Link(C, buffer=buffer),), flows)
     table = senders(scenario)
     state = begin(scenario, table, 0)
-    link = frame(scenario, table)[0]
+    link = march_arguments(scenario, table)[0]
     _pass(table, state, link, 0.08)  # less than a round trip
     return table, link
 
@@ -77,7 +77,7 @@ def test_a_filled_link_has_the_queue_of_its_windows() -> None:
     scenario = Scenario((Link(C, buffer=20.0),), flows)
     table = senders(scenario)
     state = begin(scenario, table, 0)
-    _fill_and_leave(table, state, frame(scenario, table)[0])
+    _fill_and_leave(table, state, march_arguments(scenario, table)[0])
     assert table["lost"].sum() == 0.0
 
 

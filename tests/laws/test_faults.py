@@ -18,7 +18,7 @@ from vegasmodel import laws
 from vegasmodel.adapters.own_laws import own_laws_repair
 from vegasmodel.engines.fluid import batch as fluid_batch
 from vegasmodel.engines.fluid import pauses
-from vegasmodel.engines.outside import address, sound
+from vegasmodel.engines.outside import address, raise_faults
 from vegasmodel.engines.rounds import batch as rounds_batch
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.scenario import Link, Run, Scenario
@@ -338,7 +338,7 @@ def test_a_fault_belongs_to_the_run_of_its_thread():
         drift(window, 0.1, 0.1, 0.0, 1.0, 0.0, 1.0, 3.0, 10.0)
         turns.wait()
         try:
-            sound(law)
+            raise_faults(law)
         except FieldError as error:
             return str(error)
         return "sound"

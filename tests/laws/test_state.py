@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import vegasmodel as vm
 from tests.laws.scenes import by_rounds, rates, scenario
 from vegasmodel import laws
-from vegasmodel.engines.outside import address, sound
+from vegasmodel.engines.outside import address, raise_faults
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.laws import digests
 
@@ -366,11 +366,11 @@ def test_the_compiled_functions_read_and_store_what_the_python_functions_do(kept
     expected = law.update(seen)
     if abs(expected[0]) <= 1e9:
         np.testing.assert_allclose(memory, [*expected, 77.0], rtol=1e-12)
-        sound(law)
+        raise_faults(law)
     else:
         np.testing.assert_array_equal(memory, [*kept, 77.0])
         with pytest.raises(FieldError, match="law mixes: update"):
-            sound(law)
+            raise_faults(law)
 
 
 def test_a_law_with_other_numbers_has_another_digest():

@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 from vegasmodel.laws.source import MOST_NUMBERS, Source, with_numbers
 from vegasmodel.metrics import Floats
 
-__all__ = ["KEPT", "Kept", "as_floats", "kept_at", "seen_type", "store", "whole_source"]
+__all__ = ["KEPT", "Kept", "as_floats", "kept_at", "source_type", "store", "whole_source"]
 
 Kept = Floats  # [MOST_NUMBERS]
 KEPT = {"Kept": ("f8", (MOST_NUMBERS,))}
@@ -41,13 +41,13 @@ def _typed_place(_: Any, record: Any) -> Any:
 kept_at = intrinsic(_typed_place)  # (a sender's record) -> address of its field ``kept``
 
 
-def _places(builder: Any, address: Any, n: int) -> list[Any]:
+def _pointers(builder: Any, address: Any, n: int) -> list[Any]:
     """LLVM's pointers to ``n`` floats that follow one another from ``address`` on."""
     begin = builder.inttoptr(address, ir.DoubleType().as_pointer())
     return [builder.gep(begin, [ir.IntType(64)(k)]) for k in range(n)]
 
 
-def seen_type(names: tuple[str, ...]) -> Any:
+def source_type(names: tuple[str, ...]) -> Any:
     """Numba's type of the ``Source`` of a law that keeps the numbers ``names``."""
     return types.NamedUniTuple(types.float64, len(Source._fields) + len(names), with_numbers(names))
 
@@ -57,12 +57,12 @@ def whole_source(names: tuple[str, ...]) -> Any:
 
     It takes the ``Source`` and the address of the numbers.
     """
-    kind = seen_type(names)
+    kind = source_type(names)
 
     # for Numba (``intrinsic``, see above): ``typed`` gives the types, ``code`` the instructions
     def code(context: Any, builder: Any, _: Any, args: Any) -> Any:
         plain = [builder.extract_value(args[0], i) for i in range(len(Source._fields))]
-        kept = [builder.load(place) for place in _places(builder, args[1], len(names))]
+        kept = [builder.load(pointer) for pointer in _pointers(builder, args[1], len(names))]
         return context.make_tuple(builder, kind, [*plain, *kept])
 
     def typed(_: Any, source: Any, address: Any) -> Any:
@@ -95,8 +95,8 @@ def _typed_store(_: Any, numbers: Any, address: Any) -> Any:
     """The types and the instructions of ``store``."""
 
     def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
-        for k, place in enumerate(_places(builder, args[1], numbers.count)):
-            builder.store(builder.extract_value(args[0], k), place)
+        for k, pointer in enumerate(_pointers(builder, args[1], numbers.count)):
+            builder.store(builder.extract_value(args[0], k), pointer)
 
     return types.void(numbers, address), code
 

@@ -26,7 +26,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from vegasmodel.engines.kept_numbers import as_floats, seen_type, store, whole_source
+from vegasmodel.engines.kept_numbers import as_floats, source_type, store, whole_source
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.laws import reads
 from vegasmodel.laws.faults import LawFault, Record
@@ -52,7 +52,7 @@ def _typed(_: Any, __: Any, source: Any, ___: Any) -> Any:
     return types.float64(types.int64, source, types.int64), _code
 
 
-# in compiled code: (address of a rule, Source, address of what the law keeps) -> float
+# in compiled code: (address of a rule, Source, address of the numbers that its law keeps) -> float
 call = intrinsic(_typed)
 # the types of the C function of a rule
 _PLAIN = types.float64(*[types.float64] * len(Source._fields), types.int64)
@@ -91,15 +91,15 @@ def _jitted(function: Any, made: dict[FunctionType, Any]) -> Any:
     if not isinstance(function, FunctionType):
         return numba.njit(error_model="numpy")(function)
     if function not in made:
-        around = dict(function.__globals__)
+        variables = dict(function.__globals__)
         cells = tuple(CellType(cell.cell_contents) for cell in function.__closure__ or ())
         copy = FunctionType(
-            function.__code__, around, function.__name__, function.__defaults__, cells
+            function.__code__, variables, function.__name__, function.__defaults__, cells
         )
         made[function] = numba.njit(error_model="numpy")(copy)
         for name in function.__code__.co_names:
-            if isinstance(around.get(name), FunctionType):
-                around[name] = _jitted(around[name], made)
+            if isinstance(variables.get(name), FunctionType):
+                variables[name] = _jitted(variables[name], made)
         for cell in cells:
             if isinstance(cell.cell_contents, FunctionType):
                 cell.cell_contents = _jitted(cell.cell_contents, made)
@@ -118,7 +118,7 @@ def _compiled(law: Law, name: str) -> _Compiled:
 
 
 @numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]  # Numba
-def _note(where: int, shape: tuple[int, int], source: Source) -> None:
+def _record_fault(where: int, shape: tuple[int, int], source: Source) -> None:
     """Write the arguments for which a rule returned an unusable result into the rule's record.
 
     The record is a table of the given ``shape`` at the address ``where``, with a row for each
@@ -144,7 +144,7 @@ def _compiled_with(
     compiled again. A result below ``least`` is unusable. ``names`` are the numbers that the law
     keeps. ``stores`` says whether the rule returns them.
     """
-    inner, note = _jitted(rule, {}), _note
+    inner, record_fault = _jitted(rule, {}), _record_fault
     record = Record(len(Source._fields) + len(names))
     # compiled code finds the record by its address
     where, shape = np.int64(record.table.ctypes.data), record.table.shape
@@ -158,11 +158,11 @@ def _compiled_with(
         value = math.nan
         try:  # noqa: SIM105 - Numba has no context managers
             value = inner(source)
-        except Exception:  # noqa: S110 - C has no exceptions; ``sound`` asks in Python
+        except Exception:  # noqa: S110 - C has no exceptions; ``raise_faults`` raises one later
             pass
         if least <= value <= LARGEST_ANSWER:
             return value
-        note(where, shape, source)
+        record_fault(where, shape, source)
         return 0.0
 
     return _Compiled(_as_c_function(plain, inner, names, stores), record)
@@ -173,10 +173,12 @@ def _with_state(
 ) -> Any:
     """As ``plain`` in ``_compiled_with``, for a law that keeps the numbers ``names``.
 
-    ``inner`` is the compiled rule, and ``where`` and ``shape`` are arguments of ``_note``. If the
-    rule returns the new numbers (``stores``), the function stores them and returns the window.
+    ``inner`` is the compiled rule, and ``where`` and ``shape`` are arguments of ``_record_fault``.
+    If the rule returns the new numbers (``stores``), the function stores them and returns the
+    window.
     """
-    note, whole, count = _note, whole_source(names), len(names) if stores else 1
+    record_fault, whole = _record_fault, whole_source(names)
+    count = len(names) if stores else 1
     unknown = (math.nan,) * count
 
     def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips, kept):  # type: ignore[no-untyped-def]  # ``_PLAIN``
@@ -185,11 +187,11 @@ def _with_state(
         seen, found = whole(source, kept), unknown
         try:  # noqa: SIM105 - Numba has no context managers
             found = as_floats(inner(seen))
-        except Exception:  # noqa: S110 - C has no exceptions; ``sound`` asks in Python
+        except Exception:  # noqa: S110 - C has no exceptions; ``raise_faults`` raises one later
             pass
         for value in found:
             if not least <= value <= LARGEST_ANSWER:
-                note(where, shape, seen)
+                record_fault(where, shape, seen)
                 return 0.0
         if stores:
             store(found, kept)
@@ -206,7 +208,7 @@ def _as_c_function(plain: Any, inner: Any, names: tuple[str, ...], stores: bool)
     if it ``stores`` them.
     """
     with without_garbage_collection(), without_lock_events():
-        inner.get_call_template((seen_type(names),), {})  # compiles it; fills in defaults
+        inner.get_call_template((source_type(names),), {})  # compiles it; fills in defaults
         _check(inner, names if stores else ())
         return numba.cfunc(_PLAIN, error_model="numpy")(plain)
 
@@ -257,8 +259,8 @@ def address(law: Law, name: str) -> int:
 
     A rule is one of the law's functions, for example ``drift``. Call this at the beginning of a
     run, in the thread that simulates. It clears the record of unusable results of the thread's
-    earlier run, so that ``sound`` can tell after the new run whether the rule returned one. Raises
-    ``LawFault`` if Numba cannot compile the rule.
+    earlier run, so that ``raise_faults`` can tell after the new run whether the rule returned one.
+    Raises ``LawFault`` if Numba cannot compile the rule.
     """
     if getattr(law, name) is None:
         return 0
@@ -279,7 +281,7 @@ def _compile(law: Law, name: str) -> _Compiled:
         raise LawFault(f"law {law.name}: {name}", said, allowed, wrong=wrong) from None
 
 
-def sound(law: Law) -> None:
+def raise_faults(law: Law) -> None:
     """Raise ``LawFault`` if a function of the law returned an unusable number in the last run.
 
     The last run is the one that the present thread began last. A number is unusable if it is NaN,
@@ -296,7 +298,8 @@ def sound(law: Law) -> None:
                 ask(law, name, seen)
             except FieldError as error:
                 raise LawFault.of_error(error) from error
-            # only the compiled function fails: it divides by zero without an error, for example
+            # The Python function returns a usable number, so only the compiled one fails. For
+            # example, it divides by zero without an error.
             said = getattr(rule, "__name__", rule)
             allowed = f"{must_return(law, name, seen)} ({place(rule)})"
             wrong = "returned no usable number when compiled by Numba"

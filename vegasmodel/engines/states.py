@@ -4,7 +4,7 @@ A search for periodic motion writes and compares thousands of such arrays, so th
 A state consists of records, for example one for each sender. ``fields`` makes a table of those
 fields of a record that belong to the state. For each field, the table says where in the record it
 is, and how it is written. A time, for example, is written relative to the present. ``write`` writes
-the fields of such a table into an array. ``apart`` compares two arrays.
+the fields of such a table into an array. ``difference`` compares two arrays.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
 
 FAR = 1e6  # seconds: times that are farther in the future count as this far
-_NUMBER, _INSTANT, _SPAN, _RATE, _PLAIN = range(5)  # the fields of ``Kinds``, in their order
-_FLAG = 255  # mask for the last byte of a word, as a bool takes one byte
+_NUMBER, _INSTANT, _SPAN, _RATE, _PLAIN = range(5)  # indices of the fields of ``Kinds``
+_FLAG = 255  # mask for the last byte of a word; a bool takes one byte
 
 
 class Kinds(NamedTuple):
@@ -123,7 +123,7 @@ def write(
 def put(out: Floats, n: int, x: float) -> int:
     """Append ``x`` to the ``n`` numbers that ``out`` holds, if there is room; returns n + 1.
 
-    Without room it returns n + 1, too, so the caller learns how long ``out`` has to be.
+    Without room it also returns n + 1. So the caller learns how long ``out`` has to be.
     """
     if n < out.shape[0]:
         out[n] = x
@@ -131,19 +131,20 @@ def put(out: Floats, n: int, x: float) -> int:
 
 
 @jit
-def apart(one: Floats, two: Floats, begin: int, enough: float) -> float:
-    """The largest difference between corresponding elements of two arrays, from ``begin`` on.
+def difference(one: Floats, two: Floats, begin: int, enough: float) -> float:
+    """The largest difference between two states, given as arrays: of elements in the same place.
 
-    The result is infinite if it would exceed ``enough``, because the caller then counts the states
-    as different. It is also infinite if the arrays differ in length.
+    Elements before the index ``begin`` are left out. The result is infinite if it would exceed
+    ``enough``, because the caller then counts the states as different. It is also infinite if the
+    arrays differ in length.
     """
     worst = 0.0
     if one.shape[0] != two.shape[0]:
         return np.inf
     for k in range(begin, one.shape[0]):
         if one[k] != two[k]:
-            far = abs(one[k] - two[k])
-            if not far <= enough:
+            distance = abs(one[k] - two[k])
+            if not distance <= enough:  # true for NaN, too
                 return np.inf
-            worst = max(worst, far)
+            worst = max(worst, distance)
     return worst

@@ -51,8 +51,8 @@ from vegasmodel.support.progress import counting
 from vegasmodel.support.threads import pool
 
 ENGINES = ("threads", "jax")  # values of the argument ``engine`` of ``run``
-AVERAGES = ("throughput", "rtt_mean", "base_rtt", "losses", "delivered")  # by flow
-SHARE = 64  # scenarios that a thread takes at a time
+AVERAGES = ("throughput", "rtt_mean", "base_rtt", "losses", "delivered")  # those of each flow
+PER_THREAD = 64  # scenarios that a thread takes at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +74,10 @@ class BatchRun:
 
     def of(self, i: int, flows: int) -> ContinuousRun:
         """The averages of scenario ``i``, which has ``flows`` flows; without curves over time."""
-        none, curves = np.empty((0, flows)), np.empty((0, 1))
+        no_curve, no_queue = np.empty((0, flows)), np.empty((0, 1))
         return ContinuousRun(
-            time=np.empty(0), window=none, rate=none, rtt=none, queue=curves, lost=none,
-            delivered_so_far=none,
+            time=np.empty(0), window=no_curve, rate=no_curve, rtt=no_curve, queue=no_queue,
+            lost=no_curve, delivered_so_far=no_curve,
             throughput=self.throughput[i, :flows],
             base_rtt=self.base_rtt[i, :flows],
             rtt_mean=self.rtt_mean[i, :flows],
@@ -165,6 +165,7 @@ def run(
     if a scenario cannot be simulated.  Raises ``ExtraMissing`` if "jax" is asked for and not
     installed.
     """
+    # whether all windows change continuously, whatever the scenarios say
     instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers
     check_method(losers, step)
@@ -176,8 +177,8 @@ def run(
         need("jax", "the engine 'jax'")
     if not isinstance(scenarios, Batch):
         if len(scenarios) == 0:
-            none = np.empty((0, 0))
-            return BatchRun(none, none, none, none, none, np.empty(0), np.empty(0, np.bool_))
+            empty = np.empty((0, 0))
+            return BatchRun(empty, empty, empty, empty, empty, np.empty(0), np.empty(0, np.bool_))
         sampled = [
             i for i, case in enumerate(scenarios) if not (instant or methods.one_run_suffices(case))
         ]
@@ -245,7 +246,7 @@ def _mixed(
 
 
 def _threads(cases: Batch, losers: int, step: float, threads: int) -> BatchRun:
-    """Simulate a batch on several threads, each of which takes ``SHARE`` scenarios at a time.
+    """Simulate a batch on several threads, each of which takes ``PER_THREAD`` scenarios at a time.
 
     ``losers`` is the index in ``LOSERS`` of the flows that lose packets at an overflow. ``step`` is
     the length of an integration step divided by the shortest RTT at that time.
@@ -253,22 +254,25 @@ def _threads(cases: Batch, losers: int, step: float, threads: int) -> BatchRun:
     from vegasmodel.engines.fluid.march import average_many
 
     n, most = cases.flows.rtt.shape
-    wide, narrow = np.empty((len(AVERAGES), n, most)), np.empty((2, n))
-    # no samples are stored; ``left[0]`` tells the other threads to stop
-    nowhere, left = (np.empty(0), np.empty((0, 0))), np.zeros(1, np.bool_)
+    of_flows, of_link = np.empty((len(AVERAGES), n, most)), np.empty((2, n))
+    stopped = np.zeros(1, np.bool_)  # set to True, it makes all threads stop
+    no_samples = np.empty(0), np.empty((0, 0))
 
     def one(first: int) -> None:
-        """Simulate ``SHARE`` scenarios from number ``first`` on."""
-        end, unsampled = min(first + SHARE, n), Samples(*nowhere, np.zeros(1, np.int64), 0, 0)
-        average_many(*cases, losers, step, first, end, unsampled, left, wide, narrow)
+        """Simulate ``PER_THREAD`` scenarios from number ``first`` on."""
+        end, unsampled = (
+            min(first + PER_THREAD, n),
+            Samples(*no_samples, np.zeros(1, np.int64), 0, 0),
+        )
+        average_many(*cases, losers, step, first, end, unsampled, stopped, of_flows, of_link)
         count.done += end - first
 
     with counting(n) as count, pool(threads) as several:
         try:
-            list(several.map(one, range(0, n, SHARE)))
+            list(several.map(one, range(0, n, PER_THREAD)))
         except BaseException:  # Ctrl-C
-            left[0] = True
+            stopped[0] = True
             raise
-    rates, rtts, bases, losses, delivered = wide
-    queue, status = narrow
+    rates, rtts, bases, losses, delivered = of_flows
+    queue, status = of_link
     return BatchRun(rates, rtts, bases, losses, delivered, queue, status == Status.DONE)

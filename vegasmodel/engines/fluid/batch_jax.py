@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from vegasmodel.engines.fluid.records import Batch
 
 CHUNK = 64  # scenarios that share a loop on a CPU
-PASSES = 256  # passes of such a loop, after which new scenarios replace those that have ended
-FOREVER = 2**62  # passes on a GPU: all scenarios end before
+PASSES = 256  # passes of a loop, after which new scenarios replace those that have ended
+FOREVER = 2**62  # number of passes on a GPU: all scenarios end before so many
 
 
 def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[Floats, ...]:
@@ -44,30 +44,31 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
     flat: Batch = jax.tree.map(lambda a: np.ascontiguousarray(a.T), cases)
     state: Any = None
 
-    def onward(group: np.ndarray) -> Any:
+    def advanced(group: np.ndarray) -> Any:
         """Advance the scenarios with the indices ``group``; returns their states.
 
         If there are fewer than ``size``, some are repeated, so that all calls have the same shape:
         JAX compiles a function again for each new shape.
         """
-        lanes = np.resize(group, size)
+        padded = np.resize(group, size)
 
         def part(tree: Any) -> Any:
             """The entries of these scenarios in each array of ``tree``."""
-            return jax.tree.map(lambda a: a[..., lanes], tree)
+            return jax.tree.map(lambda a: a[..., padded], tree)
 
         with jax.enable_x64(True):
             y = start(part(flat)) if state is None else part(state)
             y = advance(part(flat), step, y, PASSES if on_cpu else FOREVER)
             return jax.tree.map(lambda a: np.array(a)[..., : group.size], y)
 
-    left = np.arange(n)  # indices of the scenarios whose runs have not ended
+    running = np.arange(n)  # indices of the scenarios whose runs have not ended
     with ThreadPoolExecutor(max_workers=os.cpu_count() if on_cpu else 1) as pool:
-        while left.size:
-            parts = list(pool.map(onward, np.split(left, range(size, left.size, size))))
+        while running.size:
+            groups = np.split(running, range(size, running.size, size))
+            parts = list(pool.map(advanced, groups))
             moved = jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *parts)
-            state = moved if state is None else jax.tree.map(_put(left), state, moved)
-            left = left[runs(flat, state)[left]]
+            state = moved if state is None else jax.tree.map(_put(running), state, moved)
+            running = running[runs(flat, state)[running]]
     return _columns(flat, state)
 
 
@@ -110,11 +111,11 @@ def _compiled(
         )[0]
         return moved
 
-    # both functions take all scenarios at once, along the last axis of each array; ``fraction`` and
-    # ``passes`` are one number for all
-    each = {"in_axes": -1, "out_axes": -1}
-    alike = {"in_axes": (-1, None, -1, None), "out_axes": -1}
-    return jax.jit(jax.vmap(begin, **each)), jax.jit(jax.vmap(advance, **alike))
+    # Both functions take all scenarios at once, along the last axis of each array. ``fraction`` and
+    # ``passes`` are one number for all scenarios.
+    begin_all = jax.vmap(begin, in_axes=-1, out_axes=-1)
+    advance_all = jax.vmap(advance, in_axes=(-1, None, -1, None), out_axes=-1)
+    return jax.jit(begin_all), jax.jit(advance_all)
 
 
 def _columns(case: Batch, y: Moving) -> tuple[Floats, ...]:
@@ -125,15 +126,15 @@ def _columns(case: Batch, y: Moving) -> tuple[Floats, ...]:
     # in the states the last axis is that of the scenarios; the results have it first
     p, of = case.flows, y.totals
     failed = y.stuck | ~np.isfinite(of.delivered.sum(axis=0))
-    there = np.isfinite(p.start)  # a flow that never starts only fills the array (``batch.pack``)
+    real = np.isfinite(p.start)  # a flow that never starts only fills the array (``batch.pack``)
     with np.errstate(invalid="ignore", divide="ignore"):
-        wide = (
+        of_flows = (
             of.delivered / of.active,
             of.window / of.delivered,
-            np.where(p.keeps_backlog & there, p.rtt + y.over_estimate, np.nan),
-            np.where(there, of.lost, np.nan),
-            np.where(there, of.delivered, np.nan),
+            np.where(p.keeps_backlog & real, p.rtt + y.over_estimate, np.nan),
+            np.where(real, of.lost, np.nan),
+            np.where(real, of.delivered, np.nan),
         )
         queue = of.queue / of.time
-    known = (np.where(failed, np.nan, values).T for values in (*wide, queue))
+    known = (np.where(failed, np.nan, values).T for values in (*of_flows, queue))
     return (*known, ~failed)

@@ -41,7 +41,7 @@ __all__ = ["ContinuousRun", "run", "unsupported"]
 LOSERS = ("growing", "all", "loss-based")  # values of ``losers``, in the order of ``march.GROWING``
 # the fields of ``Flows`` that are true or false
 BOOLEAN = ("keeps_backlog", "backlog_over_base", "in_trains", "measures_base")
-STEP = 0.5  # length of a step, as a part of the shortest round trip
+STEP = 0.5  # usual length of a step, as a part of the shortest round trip
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,10 +178,12 @@ def _group(flow: Flow, packets: bool, trains: bool) -> dict[str, float]:
     """
     stack = STACKS[flow.variant]
     vegas = flow.keeps_backlog
-    late = flow.delayed_ack and not vegas  # an ACK for two packets: windows grow half as fast
-    # Vegas doubles every other round trip (devendictis 2), in Linux every one
+    # an ACK acknowledges two packets, so the window grows half as fast
+    delayed_acks = flow.delayed_ack and not vegas
+    # Vegas doubles its window in every other round trip (equation (2) of De Vendictis and
+    # Baiocchi), in Linux in every one
     rounds = float(stack.doubling) if vegas else 1.0
-    fixed = 0.0 if flow.measures_base else float(flow.over_estimate)
+    over_estimate = 0.0 if flow.measures_base else float(flow.over_estimate)
     first = stack.least_window if flow.initial_window is None else flow.initial_window
     lower, upper = thresholds(flow)
     return {
@@ -191,15 +193,15 @@ def _group(flow: Flow, packets: bool, trains: bool) -> dict[str, float]:
         "upper": upper,
         "gamma": flow.gamma if vegas else math.inf,
         "in_trains": trains and vegas and not stack.least_of_round,
-        "slow_start_growth": math.log(1.5 if late else 2.0) / rounds,
-        "growth": 0.5 if late else 1.0,
+        "slow_start_growth": math.log(1.5 if delayed_acks else 2.0) / rounds,
+        "growth": 0.5 if delayed_acks else 1.0,
         "decrease": flow.decrease,
         "min_window": stack.least_window,
         "max_window": flow.max_window,
         "initial_window": min(first, flow.max_window),
         "recovery": 1.0 if packets and not vegas else 0.0,
         "measures_base": vegas and flow.measures_base,
-        "over_estimate": fixed if vegas else 0.0,
+        "over_estimate": over_estimate if vegas else 0.0,
         "less_found": 0.0,
     }
 
@@ -327,13 +329,14 @@ def run(
     samples = windows_march.samples_at(time, flows, state, arrays)
     record = samples.values
     record[:, :1] = 0.0
+    stop_at_loss, skip_cycles = False, True
     code: int = Status.DONE
     with running(lambda: float(state.clock[0]), duration):
         for end, tally in ((warmup, before), (duration, after)):
             if code == Status.DONE:
                 code = whole(
                     windows_march.march, flows, state, c, s_max, LOSERS.index(losers), end, step,
-                    False, True, tally, samples, arrays,
+                    stop_at_loss, skip_cycles, tally, samples, arrays,
                 )  # fmt: skip
     window, delay, lost, delivered = np.split(record, (n, n + 1, 2 * n + 1))
     # after the warm-up the counts begin anew; the curves count from the start of the run

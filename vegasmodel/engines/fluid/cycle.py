@@ -63,13 +63,13 @@ if TYPE_CHECKING:
     from vegasmodel.engines.fluid.records import State, Tally
 
 CLOSE = 1e-9  # windows count as equal if they differ by at most this part of the largest
-NUDGE = 1e-4  # part of a window by which it is changed for finite differences of the map
+NUDGE = 1e-4  # part of a window: by so much ``_jacobian`` changes a window for finite differences
 KINK = 1e-2  # part of this change: a larger second difference of the map shows a kink or a jump
-LONGEST = 8  # overflows in a cycle, at most
+LONGEST = 8  # greatest number of overflows in a cycle
 OVERFLOWS = 64  # overflows before Newton's method is first tried, and in each block of an average
 LONGEST_WAIT = 1e4  # round trips to wait for an overflow, or for windows to come to rest
-LASTING = 1000  # round trips that the search lasts at least: a transient may take as long
-INSTANT = 1e-6  # part of a round trip: if a cycle of overflows is shorter, the search is stuck
+LASTING = 1000  # least number of round trips of a search, as a transient may take so long
+INSTANT = 1e-6  # part of a round trip: if a cycle is shorter, cuts do not end the overflow
 
 
 class _Motion:
@@ -210,7 +210,7 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
         )
         return moved.window
 
-    on = state.window > 0
+    on = state.window > 0  # which flows are active
     tally = empty_tally(motion.n)
     jacobian = _jacobian(after_trip, state.window, on)
     residual = float(np.abs(after_trip(state.window) - state.window).max())
@@ -226,7 +226,7 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
     this does not happen for many overflows, Newton's method looks for a cycle. If it finds none,
     and the simulation still does not repeat, the result holds averages over many overflows.
     """
-    seen: list[Floats] = [state.window.copy()]  # windows after the latest overflows
+    latest: list[Floats] = [state.window.copy()]  # windows after the latest overflows
     # overflows so far, and the number of them at which Newton's method is next tried
     begin, count, attempt = state.clock[0], 0, OVERFLOWS
 
@@ -241,9 +241,9 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
         if code != Status.OVERFLOW:
             return _end(motion, state, code, longest)
         count += 1
-        seen = [*seen[-LONGEST:], state.window.copy()]
-        for k in range(1, len(seen)):
-            if np.abs(seen[-1] - seen[-1 - k]).max() <= CLOSE * max(1.0, seen[-1].max()):
+        latest = [*latest[-LONGEST:], state.window.copy()]
+        for k in range(1, len(latest)):  # are the windows those of k overflows before?
+            if np.abs(latest[-1] - latest[-1 - k]).max() <= CLOSE * max(1.0, latest[-1].max()):
                 if state.clock[0] - before < INSTANT * motion.slowest(state):
                     return LimitCycle.failed(motion.n, Status.STUCK.reason)
                 return _periodic(motion, state, k, to_next_overflow)
@@ -270,7 +270,7 @@ def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle
     return LimitCycle.failed(motion.n, Status(code).reason)
 
 
-def _map(
+def _return_map(
     motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> Callable[[Floats], Floats]:
     """Make a function that takes the windows after an overflow and returns those k overflows later.
@@ -299,7 +299,8 @@ def _periodic(
     in each cycle. ``state`` is the state just after an overflow of the cycle. ``to_next_overflow``
     simulates up to the next overflow, and returns a code that says how the simulation has ended.
     """
-    image, on = _map(motion, state, k, to_next_overflow), state.window > 0
+    image = _return_map(motion, state, k, to_next_overflow)
+    on = state.window > 0  # which flows are active
     # without the last eigenvalue, which is 0 (see the top of this file)
     eigenvalues = _eigenvalues(_jacobian(image, state.window, on))[:-1]
     residual = float(np.abs(image(state.window) - state.window).max())
@@ -320,12 +321,10 @@ def _newton(
     Returns None if the method fails, or if the periodic motion is not stable. ``to_next_overflow``
     simulates up to the next overflow, and returns a code that says how the simulation has ended.
     """
-    image, on, window = (
-        _map(motion, state, k, to_next_overflow),
-        state.window > 0,
-        state.window.copy(),
-    )
-    # F(w) = w, where F is ``image``: the step solves (1 - F') dw = F(w) - w
+    image = _return_map(motion, state, k, to_next_overflow)
+    on, window = state.window > 0, state.window.copy()  # ``on``: which flows are active
+    # The windows w sought are a solution of F(w) = w, where F is ``image``. A step dw of Newton's
+    # method solves (1 - F') dw = F(w) - w.
     identity = np.eye(int(on.sum()))
     for _ in range(12):
         moved = image(window)
@@ -373,21 +372,21 @@ def _average(
 def _jacobian(image: Callable[[Floats], Floats], window: Floats, on: np.ndarray) -> Floats:
     """The Jacobian matrix of ``image``, a function from windows to windows.
 
-    The derivatives are central differences. Only active flows have a row and a column. A column
-    holds the derivatives with respect to one window. The column is NaN if ``image`` has a jump or a
-    kink at the present size of this window. An example of a jump: the next overflow cuts the window
-    if the window is slightly larger, but not if it is slightly smaller. An example of a kink: Vegas
-    with alpha < beta keeps its window if the window is slightly larger, and lets it grow if it is
-    slightly smaller.
+    The derivatives are central differences. Only active flows (``on``) have a row and a column. A
+    column holds the derivatives with respect to one window. The column is NaN if ``image`` has a
+    jump or a kink at the present size of this window. An example of a jump: the next overflow cuts
+    the window if the window is slightly larger, but not if it is slightly smaller. An example of a
+    kink: Vegas with alpha < beta keeps its window if the window is slightly larger, and lets it
+    grow if it is slightly smaller.
     """
-    active, here = np.flatnonzero(on), image(window)
+    active, unchanged = np.flatnonzero(on), image(window)
     jacobian: Floats = np.empty((active.size, active.size))
     for column, i in enumerate(active):
         nudge = np.zeros_like(window)
         nudge[i] = NUDGE * max(1.0, window[i])
-        ahead, behind = image(window + nudge), image(window - nudge)
-        kink = np.abs(ahead - 2.0 * here + behind)[on].max() > KINK * nudge[i]
-        jacobian[:, column] = np.nan if kink else (ahead - behind)[on] / (2.0 * nudge[i])
+        larger, smaller = image(window + nudge), image(window - nudge)
+        kink = np.abs(larger - 2.0 * unchanged + smaller)[on].max() > KINK * nudge[i]
+        jacobian[:, column] = np.nan if kink else (larger - smaller)[on] / (2.0 * nudge[i])
     return jacobian
 
 

@@ -32,7 +32,8 @@ from vegasmodel.engines.tables import jit
 
 PROBE = 2.0**-30  # part of a step: length of the step that shows how windows move after an event
 SLACK = 1e-11  # part of a window by which it may pass a threshold without an event
-# A step with ``fraction`` = 1 may change s by these parts of T + s and of s - x (``horizon``).
+# In a step with ``fraction`` = 1, the queueing delay s may change by the part ``TRIP`` of an RTT,
+# T + s, or by the part ``GAP`` of the queueing delay that Vegas measures, s - x (``horizon``).
 TRIP, GAP = 2.0**-6, 2.0**-4
 AIM = -0.005 * SLACK  # a step ends just before the event, where ``changed`` is about this
 
@@ -104,8 +105,8 @@ def changed(
         worst = spare if last[n] == REST else -spare
     for i in range(n):
         if active[i]:
-            v = violation(p, i, y, s, s1, h, last[i])
-            worst = max(worst, v / y.window[i])
+            passed = violation(p, i, y, s, s1, h, last[i])
+            worst = max(worst, passed / y.window[i])
     return worst - SLACK
 
 
@@ -182,7 +183,7 @@ def drift(p: Flows, y: State, active: np.ndarray, moves: np.ndarray) -> float:
     s, push, give = y.clock[1], 0.0, 0.0
     for i in range(active.size):
         if active[i]:
-            per, by_s = 1.0 / (p.rtt[i] + s), 0.0
+            per, by_s = 1.0 / (p.rtt[i] + s), 0.0  # ``by_s`` is v_i
             if moves[i] == UP:
                 push += p.growth[i] * per * per
             elif moves[i] == DOWN:

@@ -38,10 +38,10 @@ import numpy as np
 from vegasmodel.engines.fluid.records import Flows
 from vegasmodel.metrics import Floats
 
-FIRST = 2.0  # round trips of slow start before a window doubles for the first time
+FIRST_DOUBLING = 2.0  # round trips of slow start before a window doubles for the first time
 LAG = 2.0  # round trips from a change of the queue to the change of the window that it causes
 DOWN_LAG = 1.0  # round trips, in place of ``LAG``, if the shrinking window itself changes the queue
-NEXT = 0.5  # round trips to the next decision, on average
+NEXT = 0.5  # round trips to Vegas's next decision, on average
 
 
 def resting_range(
@@ -77,20 +77,20 @@ def resting_range(
     over-estimates its baseRTT.
     """
     middle = 0.5 * (lower + upper)
-    wide = np.flatnonzero(lower < upper)
-    if wide.size == 0:
+    differ = np.flatnonzero(lower < upper)  # the flows whose two thresholds differ
+    if differ.size == 0:
         return lower, upper
     if lower.size == 1:
         return _alone(lower, upper, rtt, middle / capacity)
     part, trip = middle / middle.sum(), rtt + middle.sum() / capacity
     moves = np.where(lower < upper, 0.0 if still else 0.5 * LAG, LAG)
     waves = moves * _lengthens(part, trip)  # a_j k_j
-    room = np.zeros(lower.size)  # A_i, for the flows whose thresholds differ
-    for length in np.unique(trip[wide]):  # a loop, as an array [n, n] might not fit into memory
-        seen = waves * np.maximum(1.0 - length / (4.0 * LAG * trip), 0.0)
-        alike = wide[trip[wide] == length]
-        room[alike] = part[alike] * np.sqrt(seen @ seen)
-    return np.minimum(lower + room, middle), np.maximum(upper - room, middle)
+    A = np.zeros(lower.size)  # A_i, for the flows whose thresholds differ
+    for R_i in np.unique(trip[differ]):  # a loop, as an array [n, n] might not fit into memory
+        felt = waves * np.maximum(1.0 - R_i / (4.0 * LAG * trip), 0.0)  # a_j k_j g_ij
+        flows = differ[trip[differ] == R_i]  # the flows with this RTT
+        A[flows] = part[flows] * np.sqrt(felt @ felt)
+    return np.minimum(lower + A, middle), np.maximum(upper - A, middle)
 
 
 def _alone(lower: Floats, upper: Floats, rtt: Floats, delay: Floats) -> tuple[Floats, Floats]:
@@ -145,7 +145,7 @@ def less_found(p: Flows, capacity: float) -> Floats:
         trip, part = p.rtt[before] + delay, middle[before] / middle[before].sum()
         moves = (p.lower == p.upper)[before] & (p.max_window[before] >= capacity * part * trip)
         waves = np.where(moves, LAG, 0.0) * _lengthens(part, trip)
-        u = np.minimum(FIRST * (p.rtt[i] + delay) / (4.0 * LAG * trip), 1.0)
+        u = np.minimum(FIRST_DOUBLING * (p.rtt[i] + delay) / (4.0 * LAG * trip), 1.0)
         depths = waves * (1.0 - (1.0 - u) ** 2)
         less[i] = np.sqrt(depths @ depths) / capacity
     return less

@@ -33,8 +33,8 @@ from vegasmodel.status import Status
 GROWING, ALL, LOSS_BASED = 0, 1, 2  # which flows lose packets when the buffer overflows
 # why a march ended: plain integers for Numba
 DONE, OVERFLOW, STUCK = int(Status.DONE), int(Status.OVERFLOW), int(Status.STUCK)
-STALL = 2.0**-20  # part of a step: an event that comes sooner after the last event is a stall
-MAX_STALLS = 8  # after more stalls in a row, one step is not ended by an event
+STALL = 2.0**-20  # part of a step: an event that comes sooner than this after another is a stall
+MAX_STALLS = 8  # greatest number of stalls in a row; then no event ends the next step
 
 
 class Workspace(NamedTuple):
@@ -50,10 +50,11 @@ class Workspace(NamedTuple):
     mark: State  # the state just after the last overflow
     before: Tally  # the time integrals up to the last overflow
     trail: Floats  # [instant, (time, windows, queueing delay)] since the last overflow
-    # [9] what ``march`` needs to go on after a pause: whether there was a pause (0: no), the time
-    # of the next start or stop, the number of instants in ``trail``, and for its local variables
-    # of these names: ``stalls``, ``jumped``, ``trend`` (two numbers), ``mean`` and ``length``
-    kept: Floats
+    # [9] what ``march`` needs to go on after a pause. Entry 0 is 1 if there was a pause, else 0.
+    # The others are the time of the next start or stop, the number of instants in ``trail``, and
+    # local variables of ``march``: ``stalls``, ``jumped``, ``trend`` (two numbers), ``mean``,
+    # ``length``.
+    carried: Floats
 
 
 @jit
@@ -85,8 +86,8 @@ def cut_windows(
     """
     cut = False
     for i in range(active.size):  # a flow that keeps a backlog, such as Vegas, is not loss-based
-        hit = losers == ALL or (moves[i] == UP and (losers == GROWING or not p.keeps_backlog[i]))
-        if active[i] and hit:
+        loses = losers == ALL or (moves[i] == UP and (losers == GROWING or not p.keeps_backlog[i]))
+        if active[i] and loses:
             new = max(y.window[i] * p.decrease[i], p.min_window[i])
             cut = cut or new < y.window[i]
             y.window[i] = new
@@ -203,25 +204,25 @@ def _begin(y: State, active: np.ndarray, last: np.ndarray, mark: State) -> None:
 @jit
 def _prepare(p: Flows, y: State, c: float, samples: Samples, workspace: Workspace) -> None:
     """Make everything ready for the first step of ``march``, unless it goes on after a pause."""
-    kept = workspace.kept
-    if kept[0] == 0.0:
-        kept[:] = 0.0
+    carried = workspace.carried
+    if carried[0] == 0.0:
+        carried[:] = 0.0
         seek(samples, y.clock[0])
         _begin(y, workspace.active, workspace.last, workspace.mark)
-        kept[1] = start_and_stop(p, y, workspace.active)
+        carried[1] = start_and_stop(p, y, workspace.active)
         set_delay(p, y, workspace.active, c)
         # no overflow has begun a cycle, so the trail counts as incomplete; the first step is short
-        kept[2], kept[4] = 1 + workspace.trail.shape[0], 1.0
+        carried[2], carried[4] = 1 + workspace.trail.shape[0], 1.0
 
 
 @jit
 def _step_to_event(
     p: Flows, y: State, c: float, s_max: float, workspace: Workspace, wanted: float, usual: float,
-    left: float, trend: tuple[float, float], jumped: bool, stalls: int,
+    remaining: float, trend: tuple[float, float], jumped: bool, stalls: int,
 ) -> tuple[float, float, float, int]:  # fmt: skip
     """Try a step of length ``wanted``; if an event comes sooner, try a step that ends at it.
 
-    ``usual`` is the usual length of a step, and ``left`` the time to the next known event, in
+    ``usual`` is the usual length of a step, and ``remaining`` the time to the next known event, in
     seconds. ``trend`` holds the time derivatives of the queueing delay. ``jumped`` says that the
     last step ended at an event such as a cut of windows. The present step is then very short, and
     only a full buffer can end it early. ``stalls`` counts steps in a row whose event came at once.
@@ -237,7 +238,7 @@ def _step_to_event(
         wanted = time_to_change(p, y, active, h, passed, trend, c, s_max, last)
         stalls = stalls + 1 if wanted <= STALL * usual else 0
         # if the event comes at once, a short step leads past it
-        wanted = wanted if wanted > PROBE * usual else min(PROBE * usual, left)
+        wanted = wanted if wanted > PROBE * usual else min(PROBE * usual, remaining)
         h, s1 = try_step(p, y, active, wanted, trend, c, s_max, new, moves)
     elif not jumped:
         stalls = 0
@@ -266,32 +267,36 @@ def march(
     (``pauses.py``).
     """
     sampled, k = samples.record_at != 0, samples.following
-    active, new, moves, last, mark, before, trail, kept = workspace
+    active, new, moves, last, mark, before, trail, carried = workspace
     _prepare(p, y, c, samples, workspace)
-    due = kept[1]
-    m = int(kept[2])  # instants in the trail; if more than it holds, some are missing
-    stalls = int(kept[3])  # short steps in a row that brought another event at once
-    jumped = kept[4] != 0.0  # then a short step shows how windows and queue move on
-    trend = kept[5], kept[6]
-    mean, length = kept[7], kept[8]  # of the last step: mean slope of the delay, and length
-    kept[0] = 0.0  # 1 after a pause
+    due = carried[1]
+    m = int(carried[2])  # instants in the trail; if more than it holds, some are missing
+    stalls = int(carried[3])  # short steps in a row that brought another event at once
+    # After an event, such as a cut, a short step shows how windows and queue move on.
+    jumped = carried[4] != 0.0
+    trend = carried[5], carried[6]
+    mean, length = (
+        carried[7],
+        carried[8],
+    )  # of the last step: the delay's mean slope, the step's length
+    carried[0] = 0.0  # 1 after a pause
     steps = 1 + pause // active.size
     while y.clock[0] < end and steps > 0:
         steps -= 1
         t = y.clock[0]
         # make a step, of the length ``wanted`` unless an event or a full buffer ends it early
         usual, longest, until = horizon(p, y, active, last, fraction, min(due, end))
-        left = until - t
-        wanted = min(PROBE * usual if jumped else longest, left)
+        remaining = until - t
+        wanted = min(PROBE * usual if jumped else longest, remaining)
         wanted, h, s1, stalls = _step_to_event(
-            p, y, c, s_max, workspace, wanted, usual, left, trend, jumped, stalls
+            p, y, c, s_max, workspace, wanted, usual, remaining, trend, jumped, stalls
         )
         # the derivatives of the delay, from its mean slopes in this step and in the one before
         before_mean, mean = mean, (s1 - y.clock[1]) / h if h > 0.0 else 0.0
         bend = 2.0 * (mean - before_mean) / (h + length) if h > STALL * usual else 0.0
         trend, length = (mean + 0.5 * bend * h, bend), h
         full = h < wanted or s1 >= s_max
-        later = until if h == left else t + h  # the time at the end of the step
+        later = until if h == remaining else t + h  # the time at the end of the step
         # record the step, and accept the state at its end
         if sampled:
             call(samples.record_at, (p, y, new, s1, h, later, out, samples))
@@ -311,6 +316,7 @@ def march(
             if stop_at_loss:
                 return OVERFLOW
             if skip:
+                # whether the samples in skipped cycles can be computed: all steps are in ``trail``
                 known = not sampled or k[0] == samples.times.size or m <= trail.shape[0]
                 period = skip_cycles(y, out, mark, before, min(due, end), known)
                 if sampled and y.clock[0] > later and k[0] < samples.times.size:
@@ -326,25 +332,25 @@ def march(
             set_delay(p, y, active, c)
             jumped = True
     # what the next call needs to go on, if this one has paused
-    kept[1], kept[2], kept[3], kept[4] = due, m, stalls, jumped
-    kept[5], kept[6], kept[7], kept[8] = trend[0], trend[1], mean, length
-    kept[0] = y.clock[0] < end
-    return PAUSED if kept[0] else DONE
+    carried[1], carried[2], carried[3], carried[4] = due, m, stalls, jumped
+    carried[5], carried[6], carried[7], carried[8] = trend[0], trend[1], mean, length
+    carried[0] = y.clock[0] < end
+    return PAUSED if carried[0] else DONE
 
 
 @making
 def average_many(
     p: Flows, capacity: Floats, s_max: Floats, warmup: Floats, duration: Floats, losers: int,
-    fraction: float, begin: int, end: int, unsampled: Samples, left: np.ndarray, wide: Floats,
-    narrow: Floats,
+    fraction: float, begin: int, end: int, unsampled: Samples, stopped: np.ndarray,
+    of_flows: Floats, of_link: Floats,
 ) -> None:  # fmt: skip
     """Simulate the scenarios number ``begin`` to ``end`` - 1 of a batch, and store their averages.
 
-    Each array of ``p`` has the shape [scenario, flow]. ``wide`` receives the throughput, the mean
-    RTT, the baseRTT, the losses and the delivered packets of each flow. ``narrow`` receives for
-    each scenario the mean queue and the code that says how its simulation ended. No curves over
-    time are stored, so ``unsampled`` holds no times. The function ends early, without results, soon
-    after another thread has set ``left[0]``.
+    Each array of ``p`` has the shape [scenario, flow]. ``of_flows`` [average, scenario, flow]
+    receives the throughput, the mean RTT, the baseRTT, the losses and the delivered packets of each
+    flow. ``of_link`` [2, scenario] receives the mean queue, and the code that says how the
+    simulation ended. No curves over time are stored, so ``unsampled`` holds no times. The function
+    ends early, without results, soon after another thread has set ``stopped[0]``.
 
     ``losers`` says which flows lose at an overflow (``cut_windows``). The usual length of a step is
     ``fraction`` of the shortest round trip. ``s_max`` [scenario] is the queueing delay in seconds
@@ -365,19 +371,19 @@ def average_many(
             if code == DONE:
                 out = zero_tally(n)  # the sums begin anew after the warm-up
                 code = PAUSED
-                while code == PAUSED and not left[0]:
+                while code == PAUSED and not stopped[0]:
                     code = march(
                         row, y, capacity[k], s_max[k], losers, until, fraction, False, True,
                         out, unsampled, arrays, PAUSE,
                     )  # fmt: skip
         for i in range(n):
             known = code == DONE and row.start[i] < np.inf
-            wide[0, k, i] = out.delivered[i] / out.active[i] if known else np.nan
-            wide[1, k, i] = out.window[i] / out.delivered[i] if known else np.nan
-            wide[2, k, i] = (
+            of_flows[0, k, i] = out.delivered[i] / out.active[i] if known else np.nan
+            of_flows[1, k, i] = out.window[i] / out.delivered[i] if known else np.nan
+            of_flows[2, k, i] = (
                 row.rtt[i] + y.over_estimate[i] if known and row.keeps_backlog[i] else np.nan
             )
-            wide[3, k, i] = out.losses[i] if known else np.nan
-            wide[4, k, i] = out.delivered[i] if known else np.nan
-        narrow[0, k] = out.queue[0] / out.queue[1] if code == DONE else np.nan
-        narrow[1, k] = code
+            of_flows[3, k, i] = out.losses[i] if known else np.nan
+            of_flows[4, k, i] = out.delivered[i] if known else np.nan
+        of_link[0, k] = out.queue[0] / out.queue[1] if code == DONE else np.nan
+        of_link[1, k] = code

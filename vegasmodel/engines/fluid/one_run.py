@@ -25,10 +25,10 @@ from vegasmodel.scenario import Red, Scenario
 from vegasmodel.scenario.placement import link_stack
 from vegasmodel.status import Status
 
-__all__ = ["advance", "begin", "frame", "one_run", "room"]
+__all__ = ["advance", "begin", "march_arguments", "one_run", "room"]
 
 STEP = 0.5  # length of a step of ``sampled``, as a part of the shortest round trip
-CONTINUOUS_STEP = 1.0 / 64.0  # as STEP, if windows change at every instant
+CONTINUOUS_STEP = 1.0 / 64.0  # the same, if windows change at every instant
 
 
 def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
@@ -47,7 +47,8 @@ def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict
     with running(lambda: float(state["time"][0]), scenario.run.duration):
         for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
             lost = flows["lost"].copy()  # at the beginning of this part of the run
-            further = (*frame(scenario, flows), False, out, time, record)
+            until_fall = False
+            further = (*march_arguments(scenario, flows), until_fall, out, time, record)
             advance(scenario, march.march, flows, state, end, *further)
     # after the warm-up the packets delivered are counted anew; the samples count from the start
     record[time.searchsorted(scenario.run.warmup) :, 2 * n + 1 :] += before.delivered
@@ -77,8 +78,8 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
     """
     from vegasmodel.engines.fluid.sampled import chance, records
 
-    rng, late = random_delays(scenario, k)
-    flows["start"] += late
+    rng, start_delays = random_delays(scenario, k)
+    flows["start"] += start_delays
     state = np.zeros(1, records.LINK_STATE)
     state["red_gap"], loss, gap = rng.random(), scenario.links[0].loss, rng.exponential()
     # the number of packets up to the first loss has a geometric distribution
@@ -88,7 +89,7 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
     return state
 
 
-def frame(scenario: Scenario, flows: np.ndarray) -> tuple[Any, float, bool]:
+def march_arguments(scenario: Scenario, flows: np.ndarray) -> tuple[Any, float, bool]:
     """Three arguments of the function ``march`` of the package ``sampled``.
 
     They are the link's constants, the length of a step divided by the shortest round trip, and the
@@ -106,7 +107,7 @@ def room(scenario: Scenario) -> float:
 
 
 def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
-    """The constants of the link; ``smooth`` says whether windows are real numbers (``frame``)."""
+    """The constants of the link; ``smooth`` says whether windows are real numbers."""
     from vegasmodel.engines.fluid.sampled.records import Bottleneck
 
     link, queue = scenario.links[0], scenario.links[0].queue
@@ -188,6 +189,6 @@ def _too_many(scenario: Scenario, flows: np.ndarray, state: np.ndarray) -> LawFa
     except FieldError as error:
         return LawFault.of_error(error)
     fits = scenario.links[0].capacity * trip + scenario.links[0].buffer
-    said = f"{scenario.members[i].name} has a window of {W:.3g} packets, and link and buffer hold "
-    said = f"{allowed} ({place(getattr(law, name))}): {said}{fits:.3g}"
+    why = f"{scenario.members[i].name} has a window of {W:.3g} packets, and link and buffer hold "
+    said = f"{allowed} ({place(getattr(law, name))}): {why}{fits:.3g}"
     return LawFault(f"law {law.name}: {name}", float(f"{found:.3g}"), said)

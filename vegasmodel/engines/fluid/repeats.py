@@ -15,12 +15,12 @@ from vegasmodel.engines.fluid.within_step import delivered_within
 from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
 
-REPEATS = 1e-9  # of a window: cycles that differ by less are the same
-TRAIL = 2**12  # steps of a cycle that are kept
+REPEATS = 1e-9  # part of a window: cycles in which windows differ by less count as equal
+TRAIL = 2**12  # greatest number of steps of a cycle that are stored
 
 
 @jit
-def nearest(x: float) -> float:
+def rounded(x: float) -> float:
     """The whole number nearest to ``x``.
 
     ``x`` is a number of cycles or losses that has a rounding error.
@@ -65,14 +65,14 @@ def replay(
     times, values, k = samples.times, samples.values, samples.following[0]
     # the sample's cycle began at ``begun``, and the sample lies between entries j and j + 1
     j, begun, n = 0, trail[0, 0], rtt.size
-    all_cycles = nearest((until - begun) / period)  # the simulated one and those skipped
-    gone = 0.0  # whole cycles since its beginning
+    all_cycles = rounded((until - begun) / period)  # the simulated one and those skipped
+    passed = 0.0  # whole cycles from the beginning of the simulated one to ``begun``
     so_far[:] = 0.0
     while k < times.size and times[k] < until:
         if times[k] - begun >= period:  # the sample is in a later cycle than the one before it
             cycles = np.floor((times[k] - begun) / period)
             j, begun = 0, begun + cycles * period
-            gone = nearest((begun - trail[0, 0]) / period)
+            passed = rounded((begun - trail[0, 0]) / period)
             so_far[:] = 0.0
         t = trail[0, 0] + (times[k] - begun)
         while j < m - 2 and trail[j + 1, 0] <= t:
@@ -85,12 +85,12 @@ def replay(
             step = trail[j + 1, 1 + i] - trail[j, 1 + i]
             values[i, k] = trail[j, 1 + i] + after / h * step
         for i in range(n):
-            lost = nearest((out.losses[i] - before.losses[i]) / all_cycles)  # in each cycle
-            values[n + 1 + i, k] = before.losses[i] + gone * lost
+            lost = rounded((out.losses[i] - before.losses[i]) / all_cycles)  # in each cycle
+            values[n + 1 + i, k] = before.losses[i] + passed * lost
             first, last = _rate(trail, j, i, rtt), _rate(trail, j + 1, i, rtt)
             within = so_far[i] + delivered_within(after, h, first, last)
-            each = (out.delivered[i] - before.delivered[i]) / all_cycles
-            values[2 * n + 1 + i, k] = before.delivered[i] + gone * each + within
+            delivered = (out.delivered[i] - before.delivered[i]) / all_cycles  # in each cycle
+            values[2 * n + 1 + i, k] = before.delivered[i] + passed * delivered + within
         k += 1
     samples.following[0] = k
 
@@ -113,10 +113,8 @@ def skip_cycles(
     period: float = y.clock[0] - mark.clock[0]
     same = True
     for i in range(y.window.size):
-        near = abs(y.window[i] - mark.window[i]) <= REPEATS * y.window[i]
-        same = (
-            same and near and y.over_estimate[i] == mark.over_estimate[i] and not y.in_slow_start[i]
-        )
+        same = same and abs(y.window[i] - mark.window[i]) <= REPEATS * y.window[i]
+        same = same and y.over_estimate[i] == mark.over_estimate[i] and not y.in_slow_start[i]
     # the number of whole cycles that are skipped; each adds as much as the last one
     cycles = max(0.0, np.floor((until - y.clock[0]) / period)) if same and known else 0.0
     y.clock[0] += cycles * period

@@ -64,18 +64,18 @@ def run(
         raise ValueError(reason)
     if all_continuous(scenario):
         smooth = _continuous(scenario, sample, runs)
-        sound(scenario)
+        raise_faults(scenario)
         return smooth
     time = continuous.instants(scenario.run.duration, sample)
-    fresh = senders(scenario)
+    flows = senders(scenario)  # the records before any flow has started; each run gets a copy
     with series() as under_way:
-        found = [one_run(scenario, fresh.copy(), 0, time)]
+        found = [one_run(scenario, flows.copy(), 0, time)]
         chance = by_chance(scenario) or found[0]["draws"] > 0
-        asked = runs or (scenario.run.runs if chance else 1)
-        while not _done(found, asked):
-            under_way.wanted = max(asked or MIN_RUNS, len(found) + 1)
-            found.append(one_run(scenario, fresh.copy(), len(found), np.empty(0)))
-    sound(scenario)
+        number = runs or (scenario.run.runs if chance else 1)
+        while not _done(found, number):
+            under_way.wanted = max(number or MIN_RUNS, len(found) + 1)
+            found.append(one_run(scenario, flows.copy(), len(found), np.empty(0)))
+    raise_faults(scenario)
     # the samples are those of the first run; all numbers of one run are averaged over the runs
     record = found[0]["record"]
     averages = [name for name in found[0] if name not in ("record", "draws", "timeouts", "kept")]
@@ -86,7 +86,7 @@ def run(
     return ContinuousRun(
         time=time,
         window=record[:, :n],
-        rate=record[:, :n] / (fresh["rtt"] + queueing),
+        rate=record[:, :n] / (flows["rtt"] + queueing),
         rtt=propagation + queueing,
         queue=np.minimum(scenario.links[0].capacity * queueing, room(scenario)),
         lost=record[:, n + 1 : 2 * n + 1],
@@ -111,10 +111,10 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
     if one_run_suffices(scenario):
         return continuous.run(scenario, sample, trains=True)
     found: list[ContinuousRun] = []
-    asked = runs or scenario.run.runs
+    number = runs or scenario.run.runs
     with series() as under_way:
-        while not found or not _done([vars(each) for each in found], asked):
-            under_way.wanted = max(asked or MIN_RUNS, len(found) + 1)
+        while not found or not _done([vars(each) for each in found], number):
+            under_way.wanted = max(number or MIN_RUNS, len(found) + 1)
             starts = start_times(scenario, len(found))
             spacing = sample if not found else math.inf  # curves of the first run only
             found.append(continuous.run(scenario, spacing, starts=starts, trains=True))
@@ -129,18 +129,18 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
     return replace(found[0], **changes, by_chance=True)
 
 
-def _done(found: list[dict[str, Any]], asked: int | None) -> bool:
+def _done(found: list[dict[str, Any]], number: int | None) -> bool:
     """Whether no further run of the simulation is needed.
 
-    ``asked`` is the number of runs to make. If it is None, ``scatter.enough`` decides by the
+    ``number`` is the number of runs to make. If it is None, ``scatter.enough`` decides by the
     throughputs of the runs ``found`` so far.
     """
-    if asked is not None:
-        return len(found) >= asked
+    if number is not None:
+        return len(found) >= number
     return enough(np.array([each["throughput"] for each in found]))
 
 
-def sound(scenario: Scenario) -> None:
+def raise_faults(scenario: Scenario) -> None:
     """Raise ``LawFault`` if a function of a user's law or of CUBIC returned an unusable number.
 
     The functions of all other laws are compiled into the simulator and are not checked.
@@ -148,6 +148,6 @@ def sound(scenario: Scenario) -> None:
     flows = [group for group in scenario.flows if foreign((group.law,))]
     laws = {own_law(scenario, group) for group in flows}
     for law in sorted(laws, key=lambda law: law.name):
-        from vegasmodel.engines.outside import sound
+        from vegasmodel.engines.outside import raise_faults
 
-        sound(law)
+        raise_faults(law)

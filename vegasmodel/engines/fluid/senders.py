@@ -23,7 +23,7 @@ from vegasmodel.stacks.stack import Stack
 __all__ = ["own_law", "senders"]
 
 MOST_BACKOFF = 64.0  # ns-2's largest factor on a timeout, unless it follows RFC 2988
-CHECKS = 2.0  # ACKs after a retransmission at each of which Vegas may retransmit one more packet
+CHECKS = 2.0  # ACKs after a retransmission, at each of which Vegas may retransmit a further packet
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
 _MECHANISMS = (  # fields of ``Stack`` that are copied into a record under the same name
     "backlog_over_base",
@@ -112,10 +112,10 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     probed = probed and not group.measures_base
     first = group.initial_window or (runs.least_window if probed else runs.first_window)
     # whether delayed ACKs matter: the papers' Vegas counts round trips, not ACKs
-    late = group.delayed_ack and not (vegas and runs.real_numbers)
+    delayed_acks = group.delayed_ack and not (vegas and runs.real_numbers)
     # If an ACK acknowledges two packets, ns-2's Vegas counts one packet less as outstanding when it
     # decides. So the backlog that it computes is one packet below the true one.
-    if late and not runs.decides_late:
+    if delayed_acks and not runs.decides_late:
         lower, upper = lower + 1.0, upper + 1.0
     timers = runs.for_cubic() if rules.is_cubic else runs
     row: dict[str, Any] = {
@@ -146,9 +146,9 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "upper": upper if runs.upper_edge_rests else np.nextafter(upper, 0.0),
         "gamma": group.gamma,
         # delayed ACKs halve the growth, unless the window grows by the packets acknowledged
-        "drift_factor": 0.5 if late and not runs.counts_packets else 1.0,
+        "drift_factor": 0.5 if delayed_acks and not runs.counts_packets else 1.0,
         "steps_down": vegas,
-        "counts_sent": late and vegas and not runs.decides_late,
+        "counts_sent": delayed_acks and vegas and not runs.decides_late,
         "ack_pause": runs.ack_pause,
         "delays_acks": group.delayed_ack and not runs.real_numbers,
         "decrease": group.decrease,
@@ -188,8 +188,8 @@ def _law(scenario: Scenario, group: Flow, runs: Stack) -> Law:
     law = find(group.law)
     if law.kernel_drift is None or not runs.bictcp:
         return law
-    known = runs.reno_windows, runs.whole_window, _in_line(scenario)
-    return replace(law, drift=law.kernel_drift(*known))
+    arguments = runs.reno_windows, runs.whole_window, _in_line(scenario)
+    return replace(law, drift=law.kernel_drift(*arguments))
 
 
 def _keep_order(scenario: Scenario) -> bool:
@@ -216,9 +216,9 @@ def _in_line(scenario: Scenario) -> bool:
     """
     flows, link = scenario.flows, scenario.links[0]
     fills = not all(group.delay_based for group in flows)
-    alike = _keep_order(scenario)
-    elsewhere = link.loss > 0.0 or isinstance(link.queue, Red)
-    return fills and alike and not elsewhere and not any(group.delayed_ack for group in flows)
+    other_drops = link.loss > 0.0 or isinstance(link.queue, Red)
+    delayed_acks = any(group.delayed_ack for group in flows)
+    return fills and _keep_order(scenario) and not (other_drops or delayed_acks)
 
 
 def _grows_by_acks(law: Law, runs: Stack) -> bool:

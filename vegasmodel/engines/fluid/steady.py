@@ -22,9 +22,9 @@ import numpy as np
 
 from vegasmodel.engines.fluid.continuous import averages
 from vegasmodel.engines.fluid.methods import unsupported
-from vegasmodel.engines.fluid.one_run import advance, begin, frame
+from vegasmodel.engines.fluid.one_run import advance, begin, march_arguments
 from vegasmodel.engines.fluid.records import Tally, empty_tally
-from vegasmodel.engines.fluid.run import sound
+from vegasmodel.engines.fluid.run import raise_faults
 from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.results.steady_state import LimitCycle
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 CLOSE = 1e-6  # packets: states that differ by at most this count as equal
-LIKE = 8  # earlier states that are kept for the same windows, rounded down to whole packets
+STORED = 8  # greatest number of earlier states that are stored for the same whole windows
 SEARCH = 1280.0  # round trips of the search for a cycle, unless ``longest`` is given
 FIRST = 1280.0  # round trips of the first average; each further one is twice as long
 LONGEST = 20_480.0  # round trips of the longest average
 REST = 16.0  # if no window moves in 16 round trips, the windows are at rest
 BLOCKS = 16  # number of equal parts of the time of an average
-SURE = 0.005  # an average is long enough if its standard error is at most this part of it
+PRECISION = 0.005  # standard error over mean of averages that count as precise enough
 
 
 class _Motion:
@@ -50,11 +50,11 @@ class _Motion:
         """Prepare the simulation, with the senders and the link at time 0."""
         from vegasmodel.engines.fluid.sampled.march import march
         from vegasmodel.engines.fluid.sampled.state import SIZE, write_state
-        from vegasmodel.engines.states import apart
+        from vegasmodel.engines.states import difference
         from vegasmodel.engines.tables import direct
 
         self._march = direct(march)  # many calls follow, so they should be fast
-        self._write_state, self._apart = direct(write_state), direct(apart)
+        self._write_state, self._difference = direct(write_state), direct(difference)
         self._scenario, self.flows = scenario, senders(scenario)
         # the steady state is that of the flows present at the end of the run: they never stop here
         stays = self.flows["stop"] >= scenario.run.duration
@@ -64,8 +64,8 @@ class _Motion:
         self.started = float(self.flows["start"].max())
         if not stays.all():
             self.started = max(self.started, float(self.flows["stop"][~stays].max()))
-        self.link, self._frame = scenario.links[0], frame(scenario, self.flows)
-        self._nowhere = np.empty((0, 3 * self.n + 1))
+        self.link, self._frame = scenario.links[0], march_arguments(scenario, self.flows)
+        self._no_samples = np.empty((0, 3 * self.n + 1))
         self.delay_based = np.array([m.flow.delay_based for m in scenario.members])
         self._row, self._grid = np.empty(SIZE * self.n), np.empty(0)
 
@@ -85,7 +85,7 @@ class _Motion:
         Only a fall by a packet or more at once counts, for example after a loss. Returns whether a
         window has fallen.
         """
-        further = (*self._frame, until_fall, tally, self._grid, self._nowhere)
+        further = (*self._frame, until_fall, tally, self._grid, self._no_samples)
         code = advance(self._scenario, self._march, self.flows, self.state, end, *further)
         return code == Status.FALL
 
@@ -94,7 +94,7 @@ class _Motion:
         size = self._write_state(self._row, self.flows, self.state)
         return _State(self.time, self._row[:size].copy(), int(self.state["draws"][0]))
 
-    def apart(self, one: _State, later: _State) -> float:
+    def difference(self, one: _State, later: _State) -> float:
         """The largest difference between two states.
 
         The states count as equal if it is at most ``CLOSE``. The result is infinite if a random
@@ -108,7 +108,7 @@ class _Motion:
             return math.inf
         n = self.n
         # a row begins with the packets that each flow has lost, and the times since its last loss
-        worst: float = self._apart(one.row, later.row, 2 * n, CLOSE)
+        worst: float = self._difference(one.row, later.row, 2 * n, CLOSE)
         if worst < math.inf:
             lost = later.row[:n] > one.row[:n]
             since = np.abs(one.row[n : 2 * n] - later.row[n : 2 * n])
@@ -143,7 +143,7 @@ class _Motion:
 class _State(NamedTuple):
     """The state of senders and queue at one time.
 
-    The search for a cycle compares it with earlier states (``_Motion.apart``).
+    The search for a cycle compares it with earlier states (``_Motion.difference``).
     """
 
     time: float
@@ -161,8 +161,8 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     - No window moves: the averages are those of one round trip.
     - The windows only grow: the averages are NaN, and ``status`` says why.
     - Otherwise the averages are over ``FIRST`` round trips. If the standard error of a throughput
-      is more than ``SURE`` of it, they are replaced by averages over the next 2 ``FIRST`` round
-      trips, then over the next 4 ``FIRST`` and so on, up to ``LONGEST``.
+      is more than ``PRECISION`` of it, they are replaced by averages over the next 2 ``FIRST``
+      round trips, then over the next 4 ``FIRST`` and so on, up to ``LONGEST``.
 
     ``longest``, if given, replaces two numbers of round trips: ``SEARCH``, after which the search
     for a cycle ends, and ``LONGEST``. Raises ``ValueError`` if the model cannot simulate the
@@ -179,10 +179,10 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     while found is None:
         found = _average(motion, trips * motion.trip)
         busy = found.throughput > 0
-        sure = bool(np.all(found.spread[busy] <= SURE * found.throughput[busy]))
-        if not sure and 2.0 * trips <= longest_average:
+        precise = bool(np.all(found.spread[busy] <= PRECISION * found.throughput[busy]))
+        if not precise and 2.0 * trips <= longest_average:
             trips, found = 2.0 * trips, None
-    sound(scenario)  # raises an error if a user's law has returned an unusable number
+    raise_faults(scenario)
     return found
 
 
@@ -196,11 +196,12 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
     if the windows have only grown until then, a longer search would not help. The result is then a
     ``LimitCycle`` whose averages are NaN.
     """
-    seen: dict[bytes, list[tuple[int, _State]]] = {}  # earlier states, by windows in whole packets
-    # The falls of windows are numbered, and ``section`` is the number of the present one. When a
-    # state occurs for the second time, it becomes ``first``, and ``came`` is the number of this
+    # earlier states, each with the number of its fall; the key has the windows in whole packets
+    stored: dict[bytes, list[tuple[int, _State]]] = {}
+    # The falls of windows are numbered, and ``fall`` is the number of the present one. When a state
+    # occurs for the second time, it becomes ``first``, and ``first_fall`` is the number of this
     # fall. If the motion is periodic, the same state occurs again at the fall number ``due``.
-    section, came, due, tally = 0, 0, 0, empty_tally(motion.n)
+    fall, first_fall, due, tally = 0, 0, 0, empty_tally(motion.n)
     first, sizes = motion.now(), list[float]()  # sum of the windows after each time without a fall
     while motion.time < end:
         window, kept = motion.flows["cwnd"].copy(), motion.flows["kept"].copy()
@@ -210,18 +211,18 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
             if found is not None:
                 return found
             continue
-        section += 1
+        fall += 1
         state, key = motion.now(), np.floor(motion.flows["cwnd"] + CLOSE).tobytes()
-        if section == due and motion.apart(first, state) <= CLOSE:
-            period, residual = state.time - first.time, motion.apart(first, state)
-            return _answer(motion, "periodic", period, due - came, tally, residual=residual)
-        for then, one in reversed(seen.get(key, ())):  # the state ``one`` at fall number ``then``
-            if section >= due and motion.apart(one, state) <= CLOSE:
-                first, came, due = state, section, 2 * section - then
+        if fall == due and motion.difference(first, state) <= CLOSE:
+            period, residual = state.time - first.time, motion.difference(first, state)
+            return _answer(motion, "periodic", period, due - first_fall, tally, residual=residual)
+        for number, earlier in reversed(stored.get(key, ())):  # ``number`` is that of its fall
+            if fall >= due and motion.difference(earlier, state) <= CLOSE:
+                first, first_fall, due = state, fall, 2 * fall - number
                 tally = empty_tally(motion.n)
                 break
-        seen[key] = [*seen.get(key, ())[-LIKE:], (section, state)]
-    if section == 0 and np.all(np.diff(sizes) > 0):
+        stored[key] = [*stored.get(key, ())[-STORED:], (fall, state)]
+    if fall == 0 and np.all(np.diff(sizes) > 0):
         return LimitCycle.failed(motion.n, Status.UNSETTLED.reason)
     return None
 
@@ -262,7 +263,7 @@ def _answer(
     motion: _Motion,
     kind: str,
     period: float,
-    sections: int,
+    falls: int,
     tally: Tally,
     *,
     residual: float = math.nan,
@@ -270,7 +271,7 @@ def _answer(
 ) -> LimitCycle:
     """The steady state of this ``kind``, with the averages over the time that ``tally`` covers.
 
-    ``sections`` is the number of falls of windows in a period. The other arguments become fields of
+    ``falls`` is the number of falls of windows in a period. The other arguments become fields of
     the result.
     """
     flows, found = motion.flows, averages(tally)
@@ -280,7 +281,7 @@ def _answer(
     return LimitCycle(
         kind=kind,
         period=period,
-        overflows=sections,
+        overflows=falls,
         spread=np.zeros(motion.n) if spread is None else spread,
         base_rtt=np.where(motion.delay_based, base, np.nan),
         losses=np.where(math.isnan(period), math.nan, tally.losses),  # in one period

@@ -45,7 +45,7 @@ from vegasmodel.metrics import Floats
 # how a window moves: it grows, shrinks, rests, or slides on alpha, on beta, or on both (if equal)
 UP, DOWN, REST, LOW, HIGH, BOTH = 1, -1, 0, 2, 3, 4
 STEP_ERROR = 1e-14  # relative tolerance of the equations of a step
-RATE_ERROR = 4.0 * 2.0**-52  # of the capacity: rounding error of a sum of rates
+RATE_ERROR = 4.0 * 2.0**-52  # part of the capacity: rounding error of a sum of rates
 
 
 @jit
@@ -110,20 +110,20 @@ def window_after(
         climb = p.growth[i]
         up, by_s, by_h = W + climb * h * pace, climb * bend, climb * pace
         low, low_by_s = threshold(p.lower[i], rtt, x, s1, p.backlog_over_base[i])
-    one = p.lower[i] == p.upper[i]  # both thresholds are one: alpha = beta
+    equal = p.lower[i] == p.upper[i]  # alpha = beta
     if min(low, cap) > W:
         if up < min(low, cap):  # it grows throughout the step
             return up, by_s, by_h, UP
         # it reaches the threshold and slides, or reaches ``max_window`` and rests
-        return (low, low_by_s, 0.0, BOTH if one else LOW) if low <= cap else (cap, 0.0, 0.0, REST)
+        return (low, low_by_s, 0.0, BOTH if equal else LOW) if low <= cap else (cap, 0.0, 0.0, REST)
     high, high_by_s = low, low_by_s
-    if slow or not one:
+    if slow or not equal:
         high, high_by_s = threshold(p.upper[i], rtt, x, s1, p.backlog_over_base[i])
     if high >= W or floor >= W:  # it need not shrink
-        return W, 0.0, 0.0, BOTH if one and cap > W > floor else REST
+        return W, 0.0, 0.0, BOTH if equal and cap > W > floor else REST
     down = W - h * pace
     if high >= max(down, floor):  # it shrinks to the threshold and slides
-        return high, high_by_s, 0.0, BOTH if one else HIGH
+        return high, high_by_s, 0.0, BOTH if equal else HIGH
     return (down, -bend, -pace, DOWN) if down > floor else (floor, 0.0, 0.0, REST)
 
 

@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from vegasmodel.engines.rounds.run import Simulation, Totals
     from vegasmodel.engines.rounds.snapshot import Observer, Snapshot
 
-FIRST = 1280  # round trips of the first try; each further try has twice as many
-SETTLED = 0.25  # part of a try that is left out as transient
+FIRST_TRIPS = 1280  # round trips of the first try; each further try has twice as many
+LEFT_OUT = 0.25  # part of a try that is left out as transient
 SAMPLES = 4  # number of samples per shortest RTT
 STATE_TOLERANCE = 1e-6  # packets: states that differ by less count as equal
-LONGEST_TIMEOUTS = 640.0  # seconds: ten of the longest timeouts
-STATES_PER_KEY = 9  # most remembered states that have the same whole numbers (see ``_repeats``)
-MAX_STORED = 2**24  # numbers in all states that are remembered
-LEAST_TRIPS = 2500  # round trips that a long average needs, at least
-BLOCKS = (16, 8, 4)  # numbers of blocks; the largest standard error counts (blocks may correlate)
-ENOUGH_PRECISION = 0.005  # standard error over mean, at which a long average is long enough
+LONGEST_TIMEOUTS = 640.0  # seconds, ten of the longest timeouts: length of a try with timeouts
+STATES_PER_KEY = 9  # greatest number of stored states with the same whole numbers (``_repeats``)
+MAX_STORED = 2**24  # greatest number of numbers in all stored states
+LEAST_TRIPS = 2500  # least number of round trips of a try whose averages can end the search
+BLOCKS = (16, 8, 4)  # numbers of blocks from which ``_means`` computes standard errors
+ENOUGH_PRECISION = 0.005  # standard error over mean of averages that count as precise
 
 
 @kinds.checked
@@ -50,9 +50,9 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     not, it has means over the last three quarters of a long run. The search begins when all flows
     have started, and all flows that stop before the end of the scenario's run have stopped.
 
-    The search makes one or more tries. The first try simulates ``FIRST`` round trips, and each
-    further try twice as many as the one before. Round trips are counted by the longest RTT. The
-    search ends with the first try that meets one of these conditions:
+    The search makes one or more tries. The first try simulates ``FIRST_TRIPS`` round trips, and
+    each further try twice as many as the one before. Round trips are counted by the longest RTT.
+    The search ends with the first try that meets one of these conditions:
 
     - The motion is periodic, or all windows are constant.
     - The try has more than ``LEAST_TRIPS`` round trips, and its averages are precise
@@ -73,9 +73,9 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     starts = start_times(scenario, 0)
     members, duration = scenario.members, scenario.run.duration
     rtts = [member.rtt for member in members]
-    gone = [member.stop for member in members if member.stop < duration]  # stops before the end
-    started = max([float(starts.max()), *gone])
-    trips = float(FIRST)
+    stops = [member.stop for member in members if member.stop < duration]
+    started = max([float(starts.max()), *stops])
+    trips = float(FIRST_TRIPS)
     while True:
         trips = min(trips, longest or trips)
         span = trips * max(rtts)
@@ -85,7 +85,7 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
             replace(group, stop=group.stop if (group.stop or end) < duration else None)
             for group in scenario.flows
         )
-        timing = replace(scenario.run, duration=end, warmup=started + SETTLED * span)
+        timing = replace(scenario.run, duration=end, warmup=started + LEFT_OUT * span)
         samples = math.ceil(end / min(rtts) * SAMPLES) + 1
         timed = replace(scenario, flows=flows, run=timing)
         simulation = Simulation(timed, samples=samples, starts=starts)
@@ -102,11 +102,11 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
             return _means(totals, "fixed point", 0.0, 0.0)
         average = _means(totals, "neither found", math.nan, math.nan)
         busy = average.throughput > 0
-        sure = np.all(average.spread[busy] <= ENOUGH_PRECISION * average.throughput[busy])
+        precise = np.all(average.spread[busy] <= ENOUGH_PRECISION * average.throughput[busy])
         if longest is None:
             waited = bool(np.any(totals.flows["timeouts"] > 0))  # for a retransmission timer
             longest = LONGEST_TIMEOUTS / max(rtts) if waited else trips
-        if trips >= longest or (sure and trips > LEAST_TRIPS):
+        if trips >= longest or (precise and trips > LEAST_TRIPS):
             return average
         trips *= 2.0
 
@@ -138,16 +138,19 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
     status, now = simulation.proceed(started)
     while status == Status.FALL and n_stored < MAX_STORED:
         fall += 1
-        rough, row = observer.look(now)
+        rough, row = observer.look(now)  # the few whole numbers, and the whole state
         if rough in stored:
             state = observer.keep(now, rough, row)
             if fall == due and first is not None:
-                residual = observer.apart(first, state, STATE_TOLERANCE)
+                residual = observer.difference(first, state, STATE_TOLERANCE)
                 if residual <= STATE_TOLERANCE:
                     return status, _periodic(simulation, observer, first, state, period, residual)
-            for then, one in reversed(stored[rough]):  # the state ``one`` at fall number ``then``
-                if fall > due and observer.apart(one, state, STATE_TOLERANCE) <= STATE_TOLERANCE:
-                    first, period, due = one, fall - then, fall + (fall - then)
+            for number, earlier in reversed(stored[rough]):  # ``number`` is that of its fall
+                difference = math.inf
+                if fall > due:
+                    difference = observer.difference(earlier, state, STATE_TOLERANCE)
+                if difference <= STATE_TOLERANCE:
+                    first, period, due = earlier, fall - number, fall + (fall - number)
                     break
             stored[rough].append((fall, state))
             n_stored += state.state.size

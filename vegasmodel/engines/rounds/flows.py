@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.access import is_slow, queues_at_sender
 from vegasmodel.engines.rounds.route import Routes
-from vegasmodel.engines.rounds.rules import place
+from vegasmodel.engines.rounds.rules import number_of_rules
 from vegasmodel.engines.rounds.state import FLOW, MECHANISMS, RECEIVER, START
 from vegasmodel.engines.rounds.timer import GRAINS, JIFFY
 from vegasmodel.laws import Law, find
@@ -37,7 +37,7 @@ _BYTES = np.dtype((np.void, FLOW.itemsize))  # a record as one block, which is c
 _BLOCK = 8.0  # bytes of a SACK block in an ACK
 _LARGEST = 2.0**53  # packets; the largest size of a flow, as Pareto sizes have no limit
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
-# kinds of recovery, in the order in which ``_place`` sorts the laws other than Vegas
+# kinds of recovery, in the order in which ``_rank`` sorts the laws other than Vegas
 _IN_LINE = ("one hole", "hole by hole", "scoreboard", "slow start")
 # Totals in a flow's record: counts of packets, expiries of timers, and what some totals were when
 # warm-up ended (``mark_...``), and when the flow stopped or the run ended (``last_...``). They are
@@ -67,8 +67,8 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     record["overdue_checks"] = stack.overdue_checks and law.overdue_checks
     record["restarts_rounds"] = stack.restarts_rounds and law.keeps_backlog
     record["sack_exit_rests"] = stack.sack_exit_rests and law.recovery == "scoreboard"
-    own = law.overdue_checks or law.is_cubic  # Vegas, CUBIC: other code cuts their windows
-    record["halves_in_slow_start"] = stack.halves_in_slow_start and not own
+    own_cut = law.overdue_checks or law.is_cubic  # ns-2 has other code for cuts of Vegas and CUBIC
+    record["halves_in_slow_start"] = stack.halves_in_slow_start and not own_cut
     record["partial_deflates"] = stack.partial_deflates and law.recovery == "hole by hole"
     swells = law.recovery in ("one hole", "hole by hole")
     record["swells_uncut"] = stack.swells_uncut and swells
@@ -77,11 +77,11 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     for name, value in stack.cubic_agent if law.is_cubic else ():
         record[name] = value
     record["once"], record["probes"] = law.once_a_round, law.slow_start == "gamma"
-    asked = law.per_ack == "drift" and not bictcp  # the law's function ``drift`` moves the window
-    record["rounds"] = law.once_a_round or asked
+    calls_drift = law.per_ack == "drift" and not bictcp  # ``drift`` moves the window
+    record["rounds"] = law.once_a_round or calls_drift
     record["keeps_base"] = law.delay_based
-    record["rules"] = place(law)
-    if asked:
+    record["rules"] = number_of_rules(law)
+    if calls_drift:
         from vegasmodel.engines.outside import address
 
         for name in FUNCTIONS:
@@ -104,20 +104,21 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     for key in ("alpha", "beta", "gamma", "decrease", "max_window"):
         record[key] = getattr(group, key)
     if runs.bictcp and law.is_cubic:
-        record["decrease"] = round(1024 * group.decrease) / 1024
-    ring = runs.stale_ring and law.overdue_checks
+        record["decrease"] = round(1024 * group.decrease) / 1024  # as tcp_cubic.c rounds its beta
+    ring = runs.stale_ring and law.overdue_checks  # ns-2's Vegas stores sending times in a ring
     record["places"] = np.floor(group.max_window) if ring else math.inf
-    own = group.law in runs.own_packets  # ns-2's Vegas: it sends no SYN and cannot use ECN
-    record["ecn_capable"] = not own
-    if runs.handshake and not own and not _syn_in_window(law, runs):
+    ns2_vegas = group.law in runs.own_packets  # it sends no SYN and cannot use ECN
+    record["ecn_capable"] = not ns2_vegas
+    if runs.handshake and not ns2_vegas and not _syn_in_window(law, runs):
         size = scenario.ack_size if runs.syn_is_ack else runs.header
         record["syn"] = size / scenario.packet_size
     record["syn_in_window"] = _syn_in_window(law, runs)
     record["delayed_ack"], record["quick_acks_left"] = group.delayed_ack, runs.quick_acks
-    if own or _syn_in_window(law, runs):  # ns-2 acknowledges packet 0 at once (SYN_immediate_ack_)
+    # ns-2 acknowledges packet 0 at once (SYN_immediate_ack_)
+    if ns2_vegas or _syn_in_window(law, runs):
         record["quick_acks_left"] = max(runs.quick_acks, 1.0)
     _set_base_rtt(member, runs, record)
-    _set_first_window(member, law, runs, own, record)
+    _set_first_window(member, law, runs, ns2_vegas, record)
     _set_delays(scenario, member, law, runs, record)
     record["rto"], record["backoff"] = record["first_rto"], 1.0
     record["recover"], record["retransmit"], record["timed_at"] = -1.0, -1.0, -1.0  # none yet
@@ -140,27 +141,28 @@ def _set_base_rtt(member: Member, runs: Stack, record: Any) -> None:
     record["base"] = record["known_base"] if from_start else NEVER
 
 
-def _set_first_window(member: Member, law: Law, runs: Stack, own: bool, record: Any) -> None:
+def _set_first_window(member: Member, law: Law, runs: Stack, ns2_vegas: bool, record: Any) -> None:
     """Write the window and the ssthresh with which a flow starts into its record.
 
-    ``runs`` describes the flow's TCP implementation. ``own`` is True for ns-2's Vegas. If the
-    scenario gives its baseRTT, it first measures this baseRTT by probes in the empty network. So
-    it then starts with 2 packets, without slow start.
+    ``runs`` describes the flow's TCP implementation. ``ns2_vegas`` is True for ns-2's Vegas. If
+    the scenario gives its baseRTT, it first measures this baseRTT by probes in the empty network.
+    So it then starts with 2 packets, without slow start.
     """
     group, measured = member.flow, member.flow.measures_base
     record["first_window"], record["ssthresh"] = runs.first_window, 1e9
     if runs.receiver_ssthresh:
         record["ssthresh"] = math.floor(min(group.max_window, 1e9))
-    if own and runs.probes_base and not measured:
+    if ns2_vegas and runs.probes_base and not measured:
         record["first_window"], record["ssthresh"] = 2.0, 2.0
         record["rtt_sum"], record["rtt_count"] = member.rtt, 1.0
     if law.per_ack == "drift" and law.slow_start == "none":
         record["ssthresh"] = 0.0
     if group.initial_window is not None:
         record["first_window"] = group.initial_window
-    late = runs.second_packet_first and own and measured  # 1 until packet 1 is acknowledged
-    record["cwnd"] = 1.0 if late else record["first_window"]
-    if own and runs.untimed_first and measured:
+    # the window is 1 until packet 1, the second packet, is acknowledged
+    waits = runs.second_packet_first and ns2_vegas and measured
+    record["cwnd"] = 1.0 if waits else record["first_window"]
+    if ns2_vegas and runs.untimed_first and measured:
         record["untimed"] = record["cwnd"]
 
 
@@ -176,12 +178,15 @@ def _set_delays(scenario: Scenario, member: Member, law: Law, runs: Stack, recor
     if law.recovery == "scoreboard":
         rates = scenario.path(group)[0].capacity, scenario.access_rate(group)
         record["block"] = sum(_BLOCK / scenario.packet_size / rate for rate in rates)
-    wait, long = scenario.jitter(group), scenario.jitter(group) > scenario.usual_jitter(group)
-    record["queue_wait" if runs.waits_in_queue else "jitter"], record["waits_long"] = wait, long
-    # all of the random delay is on one access wire, which has the delay of all four
+    wait = scenario.jitter(group)
+    record["queue_wait" if runs.waits_in_queue else "jitter"] = wait
+    record["waits_long"] = wait > scenario.usual_jitter(group)
+    # The random delay is on one of the four access wires. This wire has the propagation delay of
+    # all four, so that the random part can shorten the delay by as much.
     record["noise"], record["slack"] = group.delay_noise, 4.0 * access_leg(scenario, member)
     way = record["way"] = _to_first_queue(scenario, member)
-    record["start"], record["boot_time"] = way, -way  # when it starts at 0
+    # for a start at 0 s; times in the record are those at the first queue, ``way`` seconds later
+    record["start"], record["boot_time"] = way, -way
 
 
 def _to_first_queue(scenario: Scenario, member: Member) -> float:
@@ -236,23 +241,25 @@ def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) 
     return drawn[drawn < stop]
 
 
-Alike = dict[tuple[int, float], NDArray[Any]]  # by a flow's group and RTT, a record in ``_BYTES``
+# (a flow's group, its RTT) -> a record, as one block (``_BYTES``), from which others are copied
+Templates = dict[tuple[int, float], NDArray[Any]]
 
 
 def records(
-    scenario: Scenario, starts: Floats | None, seed: int, alike: Alike | None = None
+    scenario: Scenario, starts: Floats | None, seed: int, templates: Templates | None = None
 ) -> NDArray[Any]:
     """Make the records (``state.Sender``) of all flows of a scenario, for one run.
 
     A group is the set of flows that one ``[[flow]]`` of the scenario describes. Each short flow
     that arrives at random has a record of its own. If no flow of a group arrives, the group has one
     record, of a flow that never starts. ``starts`` [n_flows] replaces the scenario's start times,
-    in seconds. All random values depend on ``seed`` and on the scenario's own seed. ``alike``
+    in seconds. All random values depend on ``seed`` and on the scenario's own seed. ``templates``
     stores the values that flows with the same group and RTT have in common. A later call with the
     same links and flows can use it again to save time.
     """
-    found, times, sizes, places = [], [], [], []
-    first: Alike = {} if alike is None else alike
+    # for each flow of the scenario, of which there may be several: a record, start times, sizes
+    found, times, sizes, ranks = [], [], [], []
+    templates = {} if templates is None else templates
     rng = np.random.default_rng([scenario.run.seed, seed, len(scenario.flows)])
     for i, member in enumerate(scenario.members):
         begin = member.start if starts is None else float(starts[i])
@@ -260,16 +267,16 @@ def records(
         times.append(begins if len(begins) else np.array([math.inf]))
         sizes.append(_sizes(member.flow, len(times[-1]), rng))
         key = member.group, member.rtt
-        if key not in first:
+        if key not in templates:
             record = np.zeros(1, FLOW)
             _record(scenario, member, record)
-            first[key] = record.view(_BYTES)
-        found.append(first[key])
-        places.append(_place(find(member.flow.law)))
-    many = [len(begins) for begins in times]
-    flows = np.concatenate(found).repeat(many).view(FLOW)
-    flows["member"] = np.arange(len(many)).repeat(many)
-    flows["stop"] = np.array([member.stop for member in scenario.members]).repeat(many)
+            templates[key] = record.view(_BYTES)
+        found.append(templates[key])
+        ranks.append(_rank(find(member.flow.law)))
+    counts = [len(begins) for begins in times]
+    flows = np.concatenate(found).repeat(counts).view(FLOW)
+    flows["member"] = np.arange(len(counts)).repeat(counts)
+    flows["stop"] = np.array([member.stop for member in scenario.members]).repeat(counts)
     # Times are by the clock of the flow's first queue, ``way`` seconds later than at its sender.
     # ``start`` has been ``way`` so far.
     flows["stop"] += flows["way"]
@@ -277,6 +284,20 @@ def records(
     # before the first loss, the time since the last loss counts from the start
     flows["since"] = flows["trips_at"] = flows["start"]
     flows["size"] = np.concatenate(sizes) + flows["syn_in_window"]  # the SYN delivers no data
+    flows = _in_order(flows, np.array(ranks).repeat(counts))
+    # the clock of each ns-2 agent (boot_time_) and of each host began at a random time of its own
+    ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
+    period = np.where(flows["timer_wheel"], GRAINS * JIFFY, flows["tick"])
+    random = ticks.uniform(0.0, 1.0, len(flows)) * period
+    flows["boot_time"] = np.where(flows["clock_from_zero"], flows["boot_time"], random)
+    return flows
+
+
+def _in_order(flows: NDArray[Any], ranks: NDArray[np.int64]) -> NDArray[Any]:
+    """Sort the flows' records, so that packets of one instant are handled in the order of ns-2.
+
+    ``ranks`` [record] has the rank of each flow's congestion control (``_rank``).
+    """
     # Two packets of different flows may reach a queue at the same instant. ns-2 first handles the
     # one that entered its flow's access link first. If the two flows cross the same links after
     # their access links, this is the packet of the flow with the longer RTT, because the access
@@ -292,15 +313,9 @@ def records(
     #   alpha, beta and stop time. (One dependence remains: if flows arrive at random or have random
     #   sizes, the order of the file's [[flow]] tables decides which random numbers each flow gets.)
     waits = (flows["jitter"] > 0.0) | (flows["queue_wait"] > 0.0)
-    rules = (flows["stop"], flows["beta"], flows["alpha"], np.array(places).repeat(many))
+    rules = (flows["stop"], flows["beta"], flows["alpha"], ranks)
     keys = (*(np.where(waits, rule, 0.0) for rule in rules), flows["start"], -flows["rtt"])
-    flows = flows.view(_BYTES)[np.lexsort(keys)].view(FLOW)
-    # the clock of each ns-2 agent (boot_time_) and of each host began at a random time of its own
-    ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
-    period = np.where(flows["timer_wheel"], GRAINS * JIFFY, flows["tick"])
-    random = ticks.uniform(0.0, 1.0, len(flows)) * period
-    flows["boot_time"] = np.where(flows["clock_from_zero"], flows["boot_time"], random)
-    return flows
+    return flows.view(_BYTES)[np.lexsort(keys)].view(FLOW)  # the last key counts first
 
 
 def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[Any]:
@@ -318,20 +333,20 @@ def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[A
     data = hops["data"] == 1
     if data.all():
         return np.zeros(0, RECEIVER)
-    # by hop: whether data cross its queue, and whether the number of the ACKs there matters
+    # for each hop: whether data cross its queue, and whether the number of the ACKs there matters
     mixed = np.isin(hops["link"], hops["link"][data])
-    meets = ~data & (mixed | bool(links_where_acks_wait(scenario)))
+    matters = ~data & (mixed | bool(links_where_acks_wait(scenario)))
     found = np.zeros(len(flows), RECEIVER)
     found["block"] = np.where(flows["block"] > 0.0, _BLOCK / scenario.packet_size, 0.0)
     access = np.array([scenario.access_rate(member.flow) for member in scenario.members])
     found["block_time"] = found["block"] / access[flows["member"]]
-    delayed = np.isin(np.arange(len(flows)), hops["flow"][meets])
+    delayed = np.isin(np.arange(len(flows)), hops["flow"][matters])
     found["delayed_ack"] = flows["delayed_ack"] & delayed
     found["quick_acks_left"], found["heard_at"] = flows["quick_acks_left"], NEVER
     return found
 
 
-def _place(law: Law) -> int:
+def _rank(law: Law) -> int:
     """The rank of a congestion control law among flows with equal RTT and start time.
 
     ``records`` sorts such flows by this rank if their senders wait at random. Vegas has rank 0. The

@@ -29,7 +29,7 @@ BY_ADDRESS = 0  # value of ``Sender.rules`` for a law without a set of rules
 _Function = Callable[..., Any]
 
 
-def place(law: Law) -> int:
+def number_of_rules(law: Law) -> int:
     """The number of the set of rules by which a congestion control law moves the window.
 
     A rule is a function that is called, for example, at an ACK. Compiled code finds the set by its
@@ -42,25 +42,26 @@ def place(law: Law) -> int:
 @functools.cache
 def rule(function: _Function) -> Any:
     """Compile a Python function of a congestion control law, and the functions that it calls."""
-    around = function.__globals__
+    variables = function.__globals__
     called = {
-        name: rule(around[name])
+        name: rule(variables[name])
         for name in function.__code__.co_names
-        if isinstance(around.get(name), types.FunctionType)
+        if isinstance(variables.get(name), types.FunctionType)
     }
-    own = types.FunctionType(function.__code__, {**around, **called}, function.__name__)
-    return jit(own)
+    # a copy of the function, for which the functions that it calls are the compiled ones
+    copy = types.FunctionType(function.__code__, {**variables, **called}, function.__name__)
+    return jit(copy)
 
 
-def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
-    """Compile a function that calls ``own`` for senders whose set of rules has the number ``k``.
+def _link(k: int, rule_k: Any, otherwise: Any, arguments: int) -> Any:
+    """Compile a function that calls ``rule_k`` for senders whose set of rules has the number ``k``.
 
-    For all other senders it calls ``rest``, which tests for another number (``choice``). Both
+    For all other senders it calls ``otherwise``, which tests for another number (``choice``). Both
     functions take the sender's record. If ``arguments`` is 2, they take one more argument.
     """
     if arguments == 1:
-        return jit(lambda f: own(f) if f.rules == k else rest(f))
-    return jit(lambda f, a: own(f, a) if f.rules == k else rest(f, a))
+        return jit(lambda f: rule_k(f) if f.rules == k else otherwise(f))
+    return jit(lambda f, a: rule_k(f, a) if f.rules == k else otherwise(f, a))
 
 
 def choice(name: str, by_address: _Function) -> Any:
@@ -70,11 +71,11 @@ def choice(name: str, by_address: _Function) -> Any:
     a set of rules, and ``Sender.rules`` is the number of this set. If the number is 0, the law has
     no such set. The compiled function then calls ``by_address``.
     """
-    asked: Sequence[Any] = [getattr(rules, name) for rules in RULES.values()]
+    functions: Sequence[Any] = [getattr(rules, name) for rules in RULES.values()]
     chain: Any = by_address
-    for k, function in enumerate(asked, 1):
+    for k, function in enumerate(functions, 1):
         chain = _link(k, rule(function), chain, function.__code__.co_argcount)
     return chain
 
 
-__all__ = ["BY_ADDRESS", "RULES", "choice", "place", "rule"]
+__all__ = ["BY_ADDRESS", "RULES", "choice", "number_of_rules", "rule"]

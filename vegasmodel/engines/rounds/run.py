@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.rounds.flows import SUMS, Alike, receivers, records, sum_by_member
+from vegasmodel.engines.rounds.flows import SUMS, Templates, receivers, records, sum_by_member
 from vegasmodel.engines.rounds.resolution import (
     CONTENDED,
     held_packets,
@@ -49,15 +49,16 @@ __all__ = ["Simulation", "Totals", "run"]
 
 # what the argument ``without`` of ``run`` can switch off, and the bit of ``Sender.without`` for it
 MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": WITHOUT_TICKS}
-_HOLES = 256  # ranges of lost packets for which each flow has room, at least
-_MOST_HOLES, _ALL_HOLES = 2**15, 2**16  # the same, at most: for one flow, and for all flows
-_FIRST_PLACES = 64  # groups of packets for which a ring buffer has room at first
-MOST_EVENTS = 2_000_000_000  # of a run, which fails if it has more
+# Room for holes, ranges of packets that a receiver misses: the least and the greatest number of
+# holes for one flow, and the greatest number for all flows
+_HOLES, _MOST_HOLES, _ALL_HOLES = 256, 2**15, 2**16
+MOST_EVENTS = 2_000_000_000  # greatest number of events in a run; a run with more fails
 PAUSE = 2**18  # events, about 0.1 s, after which Python can see that the user has pressed Ctrl-C
 MAX_PARTS = 1_000_000  # events per flow and round trip: more would not change the results
-_RING = 2**16  # groups of packets of one flow on their way, at most
-_PARCELS = 2**22  # groups on their way for which all ring buffers together have room, about
-_PER_PACKET = 4.0  # groups on their way for each packet that pipe and buffer hold, at most
+# Room for groups of packets on their way (``_rings``): in a new ring buffer, the greatest number in
+# a ring buffer, and about the number in all ring buffers together
+_FIRST_PLACES, _RING, _PARCELS = 64, 2**16, 2**22
+_PER_PACKET = 4.0  # greatest number of groups for each packet that the path and its buffers hold
 QUEUE_SUMS = ("arrived", "lost", "served", "area")  # totals in the record of a queue
 SEED_STRIDE = 2654435761  # odd, so that different seeds of scenarios give different seeds of runs
 
@@ -139,8 +140,9 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
     spare = share if math.isfinite(way.longest) else 0
     largest = int(min(max(16 * parts + 8192, spare, int(at_once)), _RING))
     largest = int(max(largest, min(_PER_PACKET * held, share)))  # huge buffers or windows
+    # short flows need less room
     most = np.minimum(largest, 4.0 * sizes[way.hops["flow"]] + 256.0).astype(np.int64)
-    most[: way.first[0]] = largest
+    most[: way.first[0]] = largest  # the hops of Rate-Delay classes, which belong to no flow
     way.hops["most"], way.hops["places"] = most, np.minimum(most, _FIRST_PLACES)
     way.hops["ring"] = np.cumsum(way.hops["places"]) - way.hops["places"]
     return np.empty(int(way.hops["places"].sum()) + 3 * min(int(most.sum()), _PARCELS), PARCEL)
@@ -153,7 +155,7 @@ class Frame:
     """
 
     def __init__(self) -> None:
-        self.alike: Alike = {}  # a record for each group and RTT (``flows.records``)
+        self.templates: Templates = {}  # a record for each group and RTT (``flows.records``)
         self._key: tuple[bytes, float] | None = None  # the arguments for which ``_network`` holds
         self._network: tuple[Routes, Floats] | None = None
 
@@ -211,15 +213,17 @@ def _empty(
     # At a single queue (``way.longest`` is infinite) long intervals keep the number of groups
     # small, whatever the window. But if packets have random delays of their own, each is a group
     # (``sender.plan``). Then there is room for up to ``_RING`` groups.
-    alone = (flows["noise"] > 0.0) | (flows["queue_wait"] > 0.0) | flows["waits_long"]
+    single = (flows["noise"] > 0.0) | (flows["queue_wait"] > 0.0) | flows["waits_long"]
     window = unlimited_window(scenario)
     if math.isinf(way.longest):
-        window = min(window, _RING / _PER_PACKET if alone.any() else 0.0)
+        window = min(window, _RING / _PER_PACKET if single.any() else 0.0)
     rings = _rings(way, flows["size"], coarse, at_once, max(held, window))
+    # the tree that finds the next event (``onward.schedule``); its leaves are the hops
     tree = np.zeros(2 * len(way.hops), np.int64)
     tree[len(way.hops) :] = np.arange(len(way.hops))
-    seen = receivers(scenario, flows, way)
-    # if this memory is full, packets that arrived between two holes count as lost
+    records_of_receivers = receivers(scenario, flows, way)
+    # number of holes with room; if there are more, packets that arrived between two holes count as
+    # lost
     holes = int(max(_HOLES, min(held, _MOST_HOLES, _ALL_HOLES // len(flows))))
     net = Net(
         flows=flows,
@@ -228,8 +232,8 @@ def _empty(
         copies=way.links.copy(),
         rings=rings,
         free=np.array([way.hops["places"].sum()]),
-        receivers=seen,
-        missing=np.zeros((len(seen), holes, COLUMNS)),
+        receivers=records_of_receivers,
+        missing=np.zeros((len(records_of_receivers), holes, COLUMNS)),
         keys=np.full(len(way.hops), NEVER),
         tree=tree,
         shares=way.shares,
@@ -265,8 +269,8 @@ class Simulation:
         if parts is not None:
             Integer(1, MAX_PARTS).check(parts, "parts")
         Integer(0, 2**32 - 1).check(seed, "seed")
-        at, begin = _instants(scenario, samples), _starts(scenario, starts)
-        # events in a round trip of a flow near losses, and of any other flow
+        times, begin = _instants(scenario, samples), _starts(scenario, starts)
+        # greatest number of events in a round trip of a flow near losses, and of any other flow
         near, calm = resolution(scenario) if parts is None else (parts, parts)
         unknown = sorted(set(without) - set(MECHANISMS))
         if unknown:
@@ -274,7 +278,7 @@ class Simulation:
             raise FieldError("without", unknown, f"any of {allowed}")
         # the network at time 0, with memory for packets (``_empty``)
         members, frame = scenario.members, frame or Frame()
-        flows = records(scenario, begin, seed, frame.alike)
+        flows = records(scenario, begin, seed, frame.templates)
         who = flows["member"]
         flows["without"] = sum(MECHANISMS[name] for name in set(without))
         coarse = min(near, CONTENDED) if parts is None else near
@@ -288,7 +292,7 @@ class Simulation:
         self.starts = np.array([m.start for m in members]) if begin is None else begin
         self.capacity = float(way.links["capacity"][0])
         # what ``kernel.march`` fills in, and what it keeps from call to call
-        self.times = at
+        self.times = times
         self.per_flow = np.zeros((self.times.size, len(members), 6))
         self.queues = np.zeros((self.times.size, len(way.links)))
         self.events = 0
@@ -297,7 +301,7 @@ class Simulation:
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
         # the scenario's seed counts, too; with its default 1, the seeds of runs are 1, 2, 3, ...
         seeded = (seed + (scenario.run.seed - 1) * SEED_STRIDE) % 2**32
-        self._kept = np.array([0.0, 0.0, seeded])  # see ``kernel.march``
+        self._carried = np.array([0.0, 0.0, seeded])  # see ``kernel.march``
 
     def proceed(self, falls: float = math.inf) -> tuple[int, float]:
         """Continue the run to its end; returns the status and the simulated time in seconds.
@@ -330,7 +334,7 @@ class Simulation:
                 self._grid,
                 falls,
                 PAUSE,
-                self._kept,
+                self._carried,
             )
             self.events += int(events)
             if status == Status.PAUSED and self.events > MOST_EVENTS:
@@ -338,9 +342,9 @@ class Simulation:
         if status == Status.FALL and not self._stopped:  # calls should be fast, as many may follow
             self._march, self._stopped = direct(self._march), True
         for law in self._outside:
-            from vegasmodel.engines.outside import sound
+            from vegasmodel.engines.outside import raise_faults
 
-            sound(law)
+            raise_faults(law)
         return int(self._fault() if status == Status.DONE else status), float(time)
 
     def _fault(self) -> Status:
@@ -356,9 +360,9 @@ class Simulation:
         if np.isnan(np.concatenate(sums)).any():
             return Status.NOT_A_NUMBER
         idle = (flows["high"] <= flows["acked"]) & (flows["wait_ends"] == NEVER)
-        due = flows["deadline"] + flows["jitter"]
-        late = due < np.minimum(flows["stop"], self.duration)
-        stalled = idle & late & (flows["next"] < flows["size"])
+        should_send = flows["deadline"] + flows["jitter"]  # time by which it should have sent
+        too_long = should_send < np.minimum(flows["stop"], self.duration)
+        stalled = idle & too_long & (flows["next"] < flows["size"])
         return Status.STALLED if stalled.any() else Status.DONE
 
     def with_progress(self) -> AbstractContextManager[None]:

@@ -12,7 +12,7 @@ If an event happened more than ``AGO`` round trips ago, we assume that its exact
 matter. A stored state then contains ``AGO`` round trips in place of the true age of the event.
 
 ns-2's retransmission timers expire only at ticks of a clock. If no timer has affected what happened
-between two states, the states are compared without these timers (``Observer.apart``).
+between two states, the states are compared without these timers (``Observer.difference``).
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from vegasmodel.engines.rounds.state import (
     array,
     jit,
 )
-from vegasmodel.engines.states import Kinds, Memory, Now, apart, fields, memory, put, write
+from vegasmodel.engines.states import Kinds, Memory, Now, difference, fields, memory, put, write
 from vegasmodel.engines.tables import direct
 from vegasmodel.metrics import Floats
 
 AGO = 16.0  # round trips after which the exact time of an event is assumed not to matter
-ROUGH = 5  # whole numbers of a flow that are compared first
+ROUGH = 5  # number of whole numbers for each flow that are compared first (``write_state``)
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -90,18 +90,18 @@ CUBIC = Kinds(
     ),
 )  # fmt: skip
 # a receiver in Linux that delays its ACKs
-ACKS = Kinds(
+LINUX_RECEIVER = Kinds(
     ("dups_for",), ("heard_at",), _words("delack_delay receiver_rtt"), (),
     _words("ack_ticks dups_sent"),
 )  # fmt: skip
 # a receiver that delays its ACKs, if they meet data in a queue
-EAR = Kinds(instants=("held_until", "heard_at"), plain=("held", "quick_acks_left"))
+DELAYING_RECEIVER = Kinds(instants=("held_until", "heard_at"), plain=("held", "quick_acks_left"))
 # a sender's retransmission timer and the RTT estimates from which it is set
 TIMER = Kinds(
     ("timed",), ("deadline", "timed_at"), ("rto",), (), _words("srtt rttvar backoff timer_kind")
 )
 # the packets of a flow that arrive at one queue on its path (``state.Hop``)
-STOP = Kinds(
+ARRIVALS = Kinds(
     ("first",), ("time", "sent_at"), ("rtt", "min_rtt"), ("rate",),
     _words("count since_queue spread burst silent lost marked ends_parcel"),
 )  # fmt: skip
@@ -112,13 +112,13 @@ QUEUE = Kinds(
     ),
 )  # fmt: skip
 # a class of a Rate-Delay link
-TURNS = Kinds(
+CLASS = Kinds(
     instants=_words("last_end over_until all_end all_until"),
     spans=_words("mean_idle all_idle"),
     plain=_words("waiting unsent volume lag turn credit held_back"),
 )
 # a group of packets on its way (``state.Parcel``)
-WAY = Kinds(
+GROUP = Kinds(
     instants=("back", "sent_at"),
     spans=("rtt_sum", "rtt_min", "late"),
     plain=_words("packets lost marked silent"),
@@ -126,11 +126,11 @@ WAY = Kinds(
 
 
 # the tables of these fields (``states.fields``), from which ``write_state`` writes a state
-_SENDER, _ROUND, _LAW, _CUBIC, _ACKS, _TIMER = (
-    fields(FLOW, kinds) for kinds in (SENDER, ROUND, LAW, CUBIC, ACKS, TIMER)
+_SENDER, _ROUND, _LAW, _CUBIC, _LINUX_RECEIVER, _TIMER = (
+    fields(FLOW, kinds) for kinds in (SENDER, ROUND, LAW, CUBIC, LINUX_RECEIVER, TIMER)
 )
-_PARCEL, _STOP, _QUEUE = fields(PARCEL, WAY), fields(HOP, STOP), fields(LINK, QUEUE)
-_EAR, _TURNS = fields(RECEIVER, EAR), fields(LINK, TURNS)
+_GROUP, _ARRIVALS, _QUEUE = fields(PARCEL, GROUP), fields(HOP, ARRIVALS), fields(LINK, QUEUE)
+_DELAYING_RECEIVER, _CLASS = fields(RECEIVER, DELAYING_RECEIVER), fields(LINK, CLASS)
 
 # for each record, the fields that a state leaves out: parameters, totals, and places in memory
 LEFT_OUT = {
@@ -225,7 +225,7 @@ class Observer:
         """The records of all flows (``state.Sender``) at the time of the snapshot ``seen``."""
         return np.frombuffer(seen.flows, self._flows.dtype)
 
-    def apart(self, one: Snapshot, two: Snapshot, enough: float) -> float:
+    def difference(self, one: Snapshot, two: Snapshot, enough: float) -> float:
         """The largest difference between the numbers of two states, in packets.
 
         The result is infinite if the difference exceeds ``enough``.
@@ -241,7 +241,7 @@ class Observer:
         """
         if one.rough != two.rough:
             return math.inf
-        worst = apart(one.state, two.state, self._timers, enough)
+        worst = difference(one.state, two.state, self._timers, enough)
         if worst == math.inf:  # most states differ here, so what follows is seldom needed
             return worst
         before, after = self.flows(one), self.flows(two)
@@ -255,7 +255,7 @@ class Observer:
         waits = (new["high"] > new["acked"]) & (new["deadline"] <= old["deadline"])
         if np.any(waits | (old["timeouts"] != new["timeouts"])):
             tick = np.abs(_ticks(old, one.time) - _ticks(new, two.time))  # shift of the ticks
-            timers = apart(one.state[: self._timers], two.state[: self._timers], 0, enough)
+            timers = difference(one.state[: self._timers], two.state[: self._timers], 0, enough)
             worst = max(worst, timers, float(np.minimum(tick, 1.0 - tick).max()))
         return worst
 
@@ -285,7 +285,7 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
         n = put(out, n, float(f.count))
     flows, links = memory(net.flows), memory(net.links)
     for i in range(net.flows.shape[0]):
-        if not net.flows[i].timestamps:  # ns-2's coarse timers (``Observer.apart``)
+        if not net.flows[i].timestamps:  # ns-2's coarse timers (``Observer.difference``)
             n = write(out, n, flows, i, _TIMER, net.flows[i].acked, now)
     # all other numbers of each flow, then those of each queue
     for i in range(net.flows.shape[0]):
@@ -293,14 +293,14 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
         n = _write_holes(out, n, net.flows[i], holes[i], now)
         n = _write_way(out, n, net, net.flows[i], now)
         if net.receivers.shape[0] > 0 and net.receivers[i].delayed_ack:
-            n = write(out, n, memory(net.receivers), i, _EAR, 0.0, now)
+            n = write(out, n, memory(net.receivers), i, _DELAYING_RECEIVER, 0.0, now)
     for k in range(net.links.shape[0]):
         n = write(out, n, links, k, _QUEUE, 0.0, now)
         link = net.links[k]
         if link.discipline == RED:
             n = put(out, n, link.idle * now.capacity)
         if link.partner >= 0:
-            n = write(out, n, links, k, _TURNS, 0.0, now)
+            n = write(out, n, links, k, _CLASS, 0.0, now)
             n = _write_waiting(out, n, net, net.hops[link.store], now)
         if link.mixed == 1:  # packets of several sizes: their order, too
             n = put(out, n, link.leaving)
@@ -328,7 +328,7 @@ def _write_sender(out: Floats, n: int, f: Sender, flows: Memory, i: int, now: No
         n = write(out, n, flows, i, _CUBIC, f.acked, now)
         n = put(out, n, (now.time - f.epoch_start) * now.capacity)
     if f.delayed_ack and f.adapts_ack_pause:
-        n = write(out, n, flows, i, _ACKS, f.acked, now)
+        n = write(out, n, flows, i, _LINUX_RECEIVER, f.acked, now)
     if f.timestamps:
         n = write(out, n, flows, i, _TIMER, f.acked, now)
     return n
@@ -367,10 +367,10 @@ def _write_way(out: Floats, n: int, net: Net, f: Sender, now: Now) -> int:
         head, count = (f.head, f.count) if first else (h.head, h.count)
         for k in range(count):
             place = h.ring + (head + k) % h.places
-            n = write(out, n, rings, place, _PARCEL, f.acked, now)
+            n = write(out, n, rings, place, _GROUP, f.acked, now)
             n = put(out, n, net.rings[place].first - f.acked)
         if not first and h.idle == 0:
-            n = write(out, n, hops, e, _STOP, f.acked, now)
+            n = write(out, n, hops, e, _ARRIVALS, f.acked, now)
     return n
 
 
@@ -385,7 +385,7 @@ def _write_waiting(out: Floats, n: int, net: Net, store: Hop, now: Now) -> int:
     for k in range(store.count):
         place = store.ring + (store.head + k) % store.places
         p = net.rings[place]
-        n = write(out, n, rings, place, _PARCEL, 0.0, now)
+        n = write(out, n, rings, place, _GROUP, 0.0, now)
         n = put(out, n, float(p.hop))
         n = put(out, n, p.work)
         if p.hop >= 0:

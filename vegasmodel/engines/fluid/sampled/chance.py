@@ -76,12 +76,12 @@ def victim(flows: Table[Sender], now: LinkState) -> int:
         flow = flows[i]
         if flow.active:
             total += arrival_rate(flow, s)
-    left = draw(now) * total
+    remaining = draw(now) * total
     for i in range(len(flows)):
         rate = arrival_rate(flows[i], s) if flows[i].active else 0.0
         if rate > 0.0:
             last = i
-            left -= rate
-            if left <= 0.0:
+            remaining -= rate
+            if remaining <= 0.0:
                 return i
     return last

@@ -27,7 +27,7 @@ from vegasmodel.engines.fluid.sampled.recovery import needed
 from vegasmodel.engines.tables import Table, jit, rare
 
 AT_TIMEOUT = 2.0  # packets that ns-2's Vegas sends at once after a timeout; no sender sends more
-MOST_AT_ONCE = 1e6  # most additional packets of a flow that ``overflow`` accepts
+MOST_AT_ONCE = 1e6  # more additional packets of a flow are an error of its law (``overflow``)
 
 
 @jit
@@ -243,17 +243,17 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
     A packet is additional if a flow sends more than one packet per ACK. If several flows sent
     theirs at the same time, one of these flows is drawn at random.
     """
-    last, which, like = np.inf, -1, 0.0  # ``like``: number of flows that sent at this time
+    last, which, ties = np.inf, -1, 0.0  # ``ties``: number of flows that sent at this time
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active and flow.extra > WINDOW_ERROR:
             # the window has grown by this number since the flow sent that packet
             ago = grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost)
             if ago < last - WINDOW_ERROR * last or which < 0:
-                last, which, like = ago, i, 1.0
+                last, which, ties = ago, i, 1.0
             elif ago <= last + WINDOW_ERROR * last:
-                like += 1.0
-                which = i if draw(now) * like < 1.0 else which
+                ties += 1.0
+                which = i if draw(now) * ties < 1.0 else which
     return which
 
 
@@ -316,20 +316,20 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
     while True:
         # The code below finds the first event that is left. ``first`` is the time in seconds from
         # this event to the end of the step, and ``which`` is its flow. ``falls`` says whether the
-        # event is the fall of a window. Otherwise the flow sends an additional packet. ``like`` is
+        # event is the fall of a window. Otherwise the flow sends an additional packet. ``ties`` is
         # the number of flows that send one at this time; one of them is drawn at random.
-        first, which, like, falls = -1.0, -1, 1.0, False
+        first, which, ties, falls = -1.0, -1, 1.0, False
         for i in range(len(flows)):
             flow = flows[i]
             if flow.active and flow.extra > WINDOW_ERROR:
                 ago = next_ago(flow)
                 if ago > first + WINDOW_ERROR * first or which < 0:
-                    first, which, like, falls = ago, i, 1.0, False
+                    first, which, ties, falls = ago, i, 1.0, False
                 elif ago >= first - WINDOW_ERROR * first and not falls:
-                    like += 1.0
-                    which = i if draw(now) * like < 1.0 else which
+                    ties += 1.0
+                    which = i if draw(now) * ties < 1.0 else which
             if flow.active and flow.freed > 0.0 and flow.freed_ago > first:
-                first, which, like, falls = flow.freed_ago, i, 1.0, True
+                first, which, ties, falls = flow.freed_ago, i, 1.0, True
         if which < 0:
             return
         flow = flows[which]
@@ -412,17 +412,17 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
         flow.extra_lost = 0.0
         if flow.active and not smooth:
             overflow_of_bursts(flow, now, link)
-            few = AT_TIMEOUT if flow.resends > 0.0 else 1.0
-            if 0.0 < flow.extra == flow.in_flight <= few:
+            alone = AT_TIMEOUT if flow.resends > 0.0 else 1.0  # greatest number of such packets
+            if 0.0 < flow.extra == flow.in_flight <= alone:  # the flow has no others in flight
                 admit_alone(flows, i, now, link)
     s_max = link.room / link.capacity
     over = excess(flows, link)
     # ``freed`` and ``sent`` are rates in pkt/s at a full buffer: by how much falling windows lower
     # the sum of the rates, and by how much additional packets raise it. ``held`` is the rate of a
     # packet that a receiver holds back. ``most`` is the largest number of additional packets of a
-    # flow. ``many`` says whether a flow has lost far too many packets without knowing it, and
-    # ``early`` whether a train has begun whose first ACK releases two packets.
-    freed, sent, most, held, early, many = 0.0, 0.0, 0.0, 0.0, False, False
+    # flow. ``too_many_lost`` says whether a flow has lost far too many packets without knowing it,
+    # and ``early`` whether a train has begun whose first ACK releases two packets.
+    freed, sent, most, held, early, too_many_lost = 0.0, 0.0, 0.0, 0.0, False, False
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
@@ -430,12 +430,13 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
             sent += max(flow.extra, 0.0) / (flow.rtt + s_max)
             most = max(most, flow.extra)
             fits = link.capacity * (flow.rtt + s_max)
-            many = many or flow.undetected > max(MOST_AT_ONCE, 2.0 * fits)
+            undetected = flow.undetected
+            too_many_lost = too_many_lost or undetected > max(MOST_AT_ONCE, 2.0 * fits)
             held = max(held, flow.held_back * flow.in_train / (flow.rtt + s_max))
             early = early or flow.early_ago > 0.0
     if over + freed + held <= RATE_ERROR * link.capacity:
         return True
-    if many or (most > MOST_AT_ONCE and sent > link.capacity):
+    if too_many_lost or (most > MOST_AT_ONCE and sent > link.capacity):
         return False
     if freed > 0.0:
         drop_in_order(flows, now, link, over + freed - sent)

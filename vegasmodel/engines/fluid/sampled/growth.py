@@ -130,8 +130,9 @@ def growing(flow: Sender, now: LinkState, h: float, c: float) -> float:
         if step >= idle:
             end_recovery(flow, now, g - step, c)
     if flow.detection_in > 0.0:  # a loss is not detected yet
-        last = flow.detection_in - flow.silence - 1.0 / max(flow.in_flight, 1.0)  # of these ACKs
-        counted = max(min(g, last), 0.0)
+        # ``last_ack``: round trips until the last ACK of a packet sent before the lost one
+        last_ack = flow.detection_in - flow.silence - 1.0 / max(flow.in_flight, 1.0)
+        counted = max(min(g, last_ack), 0.0)
         flow.still += (g - counted) * (flow.rtt + now.delay)
         g = counted
     return g
@@ -179,10 +180,11 @@ def double_in_trains(flow: Sender, now: LinkState, g: float, c: float) -> None:
     packet does not wait for the packets behind it, so the growth of the queue does not delay the
     ACK.
     """
-    trip, left, x = flow.rtt + now.delay, g, flow.round_part  # x: part of the round that is over
-    while left > 0.0 and flow.in_slow_start:
+    # ``x`` is the part of the round trip that is over, and ``rest`` what is left of the step
+    trip, rest, x = flow.rtt + now.delay, g, flow.round_part
+    while rest > 0.0 and flow.in_slow_start:
         per = trip / flow.round_lasts  # how much of this round passes in ``trip`` seconds
-        W, spent = flow.cwnd, min(left, max(1.0 - x, WINDOW_ERROR) / per)
+        W, spent = flow.cwnd, min(rest, max(1.0 - x, WINDOW_ERROR) / per)
         if flow.round_delay > 0.0 and flow.acks_left > 0.0:
             # packets waited when the round trip began: ACKs arrive all the time
             acks = (flow.in_flight - flow.undetected) * spent
@@ -193,7 +195,7 @@ def double_in_trains(flow: Sender, now: LinkState, g: float, c: float) -> None:
         # a packet for each ACK, and one for each packet by which the window has grown
         flow.train_sent += acks + flow.cwnd - W
         flow.in_slow_start = flow.cwnd < flow.ssthresh
-        x, left = x + per * spent, left - spent
+        x, rest = x + per * spent, rest - spent
         if x >= 1.0 - WINDOW_ERROR:  # the next round trip begins
             x, flow.acks_left = 0.0, flow.cwnd
 

@@ -17,7 +17,7 @@ from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Send
 from vegasmodel.engines.tables import Table, jit, rare
 
 LONGEST = 1.0 / 3.0  # part of the time in which the queue has its greatest length (``loser``)
-TRIES = 64  # pairs of packets that ``loser`` draws at most, to find two that meet
+TRIES = 64  # greatest number of pairs of packets that ``loser`` draws to find two that meet
 
 
 @jit
@@ -82,13 +82,13 @@ def neighbour(flows: Table[Sender], grew: int, now: LinkState) -> int:
     for j in range(len(flows)):
         if flows[j].active:
             total += sway(flows[grew], flows[j], now)
-    left = draw(now) * total
+    remaining = draw(now) * total
     for j in range(len(flows)):
         moves = sway(flows[grew], flows[j], now) if flows[j].active else 0.0
         if moves > 0.0:
             last = j
-            left -= moves
-            if left <= 0.0:
+            remaining -= moves
+            if remaining <= 0.0:
                 return j
     return last
 
@@ -102,8 +102,8 @@ def differ(a: float, b: float, now: LinkState, link: Bottleneck) -> bool:
     the difference is at least one transmission time, they may arrive in the other order, so the
     result is True. If it is a part d of a transmission time, it is True with the probability d.
     """
-    apart = abs(a - b) * link.capacity
-    return apart >= 1.0 or (apart > 0.0 and draw(now) < apart)
+    difference = abs(a - b) * link.capacity  # in transmission times
+    return difference >= 1.0 or (difference > 0.0 and draw(now) < difference)
 
 
 @jit

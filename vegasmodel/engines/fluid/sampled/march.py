@@ -41,7 +41,7 @@ SHORT_STEP = 1.0 / 16.0
 ROUNDS_AT_REST = 4.0  # if no decision moves a window in 4 round trips, none ever will
 # why a march ended: plain integers for Numba
 DONE, FELL, TOO_MANY = int(Status.DONE), int(Status.FALL), int(Status.TOO_MANY_EVENTS)
-FALL = 1.0 - 1e-9  # packets: the least decrease of a window that counts as a fall
+FALL = 1.0 - 1e-9  # packets: the least decrease of a window that counts as a jump down
 
 
 @rare
@@ -305,7 +305,7 @@ def march(
         until = min(due, end)
         h = step_length(flows, now, link, fraction, smooth, until)
         later = until if h == until - now.time else now.time + h
-        first, began = k, now.time
+        first_sample, began = k, now.time  # of this step
         while k < grid.size and grid[k] <= later:
             take_sample(flows, now, out, record, k)
             k += 1
@@ -330,7 +330,7 @@ def march(
             flow = flows[i]
             if flow.active:
                 rate = moving(flow) / (flow.rtt + now.delay)
-                for j in range(first, k):
+                for j in range(first_sample, k):
                     within = delivered_within(grid[j] - began, h, flow.delivery_rate, rate)
                     record[j, 2 * n + 1 + i] += within
                 out.delivered[i] += 0.5 * h * (flow.delivery_rate + rate)

@@ -27,16 +27,16 @@ from vegasmodel.engines.fluid.sampled.records import (
     Sender,
 )
 from vegasmodel.engines.fluid.sampled.recovery import FRESH, needed, sends_again
-from vegasmodel.engines.fluid.sampled.short_round import note
+from vegasmodel.engines.fluid.sampled.short_round import count_block_packet
 from vegasmodel.engines.tables import Table, jit, rare
 
 # The ACK that ends a recovery of NewReno releases a burst. The burst counts as a block
 # (``blocks.py``) only if it consists of all packets that the flow then has in flight. During the
 # recovery NewReno repairs one loss per round trip. It also sends many new packets, but only in the
-# first two round trips (``growth.recovering``). If fewer than ``ALONE`` packets were lost, the
-# recovery is so short that some of the new packets are still in flight at its end. Then the burst
-# does not count as a block.
-ALONE = 3.0
+# first two round trips (``growth.recovering``). If fewer than ``LEAST_LOSSES`` packets were lost,
+# the recovery is so short that some of the new packets are still in flight at its end. Then the
+# burst does not count as a block.
+LEAST_LOSSES = 3.0
 
 
 @jit
@@ -57,7 +57,7 @@ def drop_at_random(
             if retransmits and not flow.real_numbers:  # the retransmission may be lost, too
                 resend_at_random(flow, now, link)
             if flow.active and flow.resends > 0.0:
-                few_at_random(flow, now, link, g)
+                lose_after_timeout(flow, now, link, g)
         now.loss_gap -= packets
         while now.loss_gap <= 0.0:  # packets are lost in the middle of the step
             now.loss_gap += packets_to_loss(now, link.loss)
@@ -93,7 +93,7 @@ def resend_at_random(flow: Sender, now: LinkState, link: Bottleneck) -> None:
 
 
 @rare
-def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> None:
+def lose_after_timeout(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> None:
     """Draw which of the few packets that the flow sends at once after a timeout are lost at random.
 
     The sender sends one or two packets when the timer expires. Their ACKs come together a round
@@ -118,13 +118,13 @@ def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> N
             return
         ago = (flow.round_part + passed - 1.0) / passed * now.step
     lost = 0.0
-    # whether the first of them was already sent before the timeout
-    again = flow.resends - (g if flow.fine_timer else 0.0) > FRESH + WINDOW_ERROR
+    # whether the first of them was already sent before the timeout, so that it is not fresh
+    retransmits = flow.resends - (g if flow.fine_timer else 0.0) > FRESH + WINDOW_ERROR
     for k in range(int(flow.in_flight - flow.undetected)):  # the packets that it sends now
         now.loss_gap += 1.0
-        if draw(now) < link.loss and not (flow.fine_timer and again and k > 0):
+        if draw(now) < link.loss and not (flow.fine_timer and retransmits and k > 0):
             lost += 1.0
-            if k == 0 and not again:
+            if k == 0 and not retransmits:
                 flow.resends = FRESH + 1.0
     if lost > 0.0:
         lose(flow, now, link, lost, ago)
@@ -168,8 +168,8 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
     queue = max(now.red_waiting, before)
     if not bursts and (longest <= 1.0 or max(now.red_average, longest) < link.min_threshold):
         # how often RED's average moves: at an empty queue at least once per transmission time
-        times = max(packets, c * now.step) if longest == 0.0 else packets
-        part = 1.0 - (1.0 - link.weight) ** times
+        moves = max(packets, c * now.step) if longest == 0.0 else packets
+        part = 1.0 - (1.0 - link.weight) ** moves
         now.red_average += part * (0.5 * (before + after) - now.red_average)
         now.red_count = -1.0
         resends_arrive(flows, now, link, s, after)
@@ -201,11 +201,11 @@ def begins_blocks(flow: Sender) -> bool:
 
     A block is the packets that a flow has in flight, one behind the other. The burst is the first
     block, and a block of the other flow follows it. The result is true if the burst ends a long
-    recovery (``ALONE``), and if the flow is not ns-2's Vegas. One of the two flows is ns-2's Vegas
-    (``fine_timer``). Its losses are counted from a burst of the other flow on
-    (``short_round.note``), so its own bursts do not begin blocks.
+    recovery (``LEAST_LOSSES``), and if the flow is not ns-2's Vegas. One of the two flows is ns-2's
+    Vegas (``fine_timer``). Its losses are counted from a burst of the other flow on
+    (``short_round.count_block_packet``), so its own bursts do not begin blocks.
     """
-    return flow.in_blocks and not flow.fine_timer and flow.holes >= ALONE
+    return flow.in_blocks and not flow.fine_timer and flow.holes >= LEAST_LOSSES
 
 
 @jit
@@ -224,8 +224,8 @@ def block_by_block(
 
     A block is the packets that a flow has in flight, one behind the other. ``queue`` packets wait
     when the step begins, and ``s`` is the queueing delay then. In each transmission time the link
-    sends one packet, and one packet arrives of each flow whose block is passing. A burst arrives at
-    the end of the step.
+    sends one packet, and one packet arrives of each flow whose block is passing. A burst
+    arrives at the end of the step.
     """
     c = link.capacity
     # only whole packets are sent in a step; the rest is kept for later steps
@@ -242,7 +242,7 @@ def block_by_block(
                 flow.sent_since += 1.0
                 now.red_waiting = queue
                 lost = dropped(now, link, queue)
-                note(flow, lost)
+                count_block_packet(flow, lost)
                 queue += not lost
                 if lost:
                     lose(flow, now, link, 1.0, ago)
@@ -255,17 +255,17 @@ def block_by_block(
 
 
 @rare
-def whose(flows: Table[Sender], now: LinkState) -> int:
+def flow_of_arrival(flows: Table[Sender], now: LinkState) -> int:
     """The flow of a packet that reaches RED in this step, drawn in proportion to ``arrives``."""
     total, last = 0.0, 0  # ``last``: the result if rounding errors leave a remainder
     for i in range(len(flows)):
         total += flows[i].arrives if flows[i].active else 0.0
-    left = draw(now) * total
+    remaining = draw(now) * total
     for i in range(len(flows)):
         if flows[i].active and flows[i].arrives > 0.0:
             last = i
-            left -= flows[i].arrives
-            if left <= 0.0:
+            remaining -= flows[i].arrives
+            if remaining <= 0.0:
                 return i
     return last
 
@@ -310,15 +310,15 @@ def one_by_one(
     now.red_part += packets
     arrive = np.floor(now.red_part)
     now.red_part -= arrive
-    each = served / max(packets, 1.0)  # packets that the link sends from one arrival to the next
+    sent = served / max(packets, 1.0)  # packets that the link sends from one arrival to the next
     for k in range(int(arrive)):
         now.red_waiting = queue
         if dropped(now, link, queue):
             ago = now.step * (1.0 - k / arrive)  # s from this arrival to the end of the step
-            lose(flows[whose(flows, now)], now, link, 1.0, ago)
+            lose(flows[flow_of_arrival(flows, now)], now, link, 1.0, ago)
         else:
             queue += 1.0
-        queue = after_service(now, link, queue - each)
+        queue = after_service(now, link, queue - sent)
     return queue if arrive > 0.0 else after_service(now, link, queue - served)
 
 

@@ -75,9 +75,10 @@ def times_out(flow: Sender, now: LinkState, c: float) -> bool:
     A sender without RACK waits in two cases: too few duplicate ACKs can arrive, or more packets are
     lost than its recovery can repair (Reno repairs only one).
     """
-    arrived = allowed_in_flight(flow, False) - flow.undetected
-    few = arrived < needed(flow, now, c)
-    return not flow.rack and (silent(flow) or few or flow.undetected > flow.most_holes)
+    arrive = allowed_in_flight(flow, False) - flow.undetected  # packets that cause duplicate ACKs
+    too_few_acks = arrive < needed(flow, now, c)
+    too_many_losses = flow.undetected > flow.most_holes
+    return not flow.rack and (silent(flow) or too_few_acks or too_many_losses)
 
 
 @jit
@@ -191,11 +192,12 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
     g = min(g, (now.time - flow.timeout_ends) / (flow.rtt + now.delay))
     if g <= 0.0:  # the timer has not expired yet
         return
-    if flow.resends > FRESH:  # first the lost packets; what is left of ``g`` is for the rest
-        again = g if flow.fine_timer else g * (flow.in_flight - flow.undetected)  # in this step
-        left = flow.resends - FRESH
-        flow.resends -= min(again, left)
-        g *= max(1.0 - left / again, 0.0)
+    if flow.resends > FRESH:  # first the lost packets; the rest of ``g`` is for what comes after
+        # lost packets that can be sent again in this step, and those that are still to be
+        can_send = g if flow.fine_timer else g * (flow.in_flight - flow.undetected)
+        to_send = flow.resends - FRESH
+        flow.resends -= min(can_send, to_send)
+        g *= max(1.0 - to_send / can_send, 0.0)
     flow.resends = max(flow.resends - g, 0.0)
     if flow.resends <= 1.0 + WINDOW_ERROR:  # the ACK of the fresh packet has come
         flow.backoff, flow.ignores_duplicates = 1.0, False
@@ -217,7 +219,7 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     # ``left`` is 0 or negative: the sender detects the loss -``left`` round trips before the end of
     # the step. ``W`` is the window before the cut, and ``new`` the one after it.
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
-    begins = flow.in_slow_start
+    slow_start = flow.in_slow_start
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
     flow.round_drift, flow.held_back, flow.lacks = 0.0, 0.0, 0.0
     pairs, flow.lost_of_pairs = flow.lost_of_pairs, False
@@ -227,7 +229,7 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     flow.in_flight = max(before - lost, 0.0)
     flow.undetected = flow.burst_lost = 0.0
     new = max(cut(flow, now, smooth), flow.min_window)
-    if begins and flow.halves_in_slow_start:
+    if slow_start and flow.halves_in_slow_start:
         new = min(new, max(np.floor(0.5 * W), flow.min_window))
     flow.drain = before  # its ACKs let ``in_flight`` fall to the new window (``growth.send``)
     if smooth:

@@ -53,18 +53,19 @@ def acks_of_train(flow: Sender, W: float) -> float:
 
     ``W`` is the window before the loss. Slow start ends at half of it.
     """
-    # ``left`` is the number of packets of the run that Vegas has not yet sent again, and ``train``
-    # the size of its next train. ``grows`` says whether the train after that one is longer.
-    left, train, grows = flow.run, 2.0, flow.doubles == 0
-    while left > train:
-        left -= train
+    # ``unsent`` is the number of packets of the run that Vegas has not yet sent again, and
+    # ``train`` the size of its next train. ``grows`` says whether the train after that one is
+    # longer.
+    unsent, train, grows = flow.run, 2.0, flow.doubles == 0
+    while unsent > train:
+        unsent -= train
         train = max(min(2.0 * train, np.floor(0.5 * W)), train) if grows else train
         grows = not grows
-    return max(left - 1.0, 0.0)
+    return max(unsent - 1.0, 0.0)
 
 
 @rare
-def note(flow: Sender, lost: bool) -> None:
+def count_block_packet(flow: Sender, lost: bool) -> None:
     """Count a packet of the flow's present block, which RED has dropped (``lost``) or accepted.
 
     A block is the packets that a flow has in flight, one behind the other. A run is successive

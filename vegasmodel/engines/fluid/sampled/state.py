@@ -18,7 +18,7 @@ from vegasmodel.engines.states import Kinds, Now, fields, memory, put, write
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.metrics import Floats
 
-# the columns of a sender's record that ``_FIELDS`` leaves out
+# the fields of a sender's record that ``_FIELDS`` leaves out, by the reason
 PAST = ("lost", "rounds_at_rest", "timeouts")  # they do not affect the window
 RED = (  # they matter under RED only
     "bunch", "bunch_left", "acks_left", "round_lasts", "hears_in", "burst_lost", "sent_since",

@@ -26,7 +26,8 @@ from vegasmodel.engines.fluid.sampled.loser import differ
 from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit, rare
 
-LOOK = 0.1  # round trips: if a flow has no packets in flight, ``begins`` tries again after so long
+# round trips after which ``train_begins`` tries again if a flow has no packets in flight
+LOOK = 0.1
 FAR = 4.0  # standard deviations: chance does not matter if the buffer is this far from full
 MOST_FLOWS = 64  # flows: trains of more flows overlap so often that packets arrive almost evenly
 
@@ -60,7 +61,7 @@ def begin_train(flow: Sender, now: LinkState, c: float) -> None:
 
 
 @jit
-def begins(flow: Sender, now: LinkState, t: float, wait: float, link: Bottleneck) -> bool:
+def train_begins(flow: Sender, now: LinkState, t: float, wait: float, link: Bottleneck) -> bool:
     """Begin the train of packets whose first packet arrives at the queue at time ``t`` (seconds).
 
     A train is the packets in flight of one flow. Its first packet waits ``wait`` seconds in the
@@ -119,8 +120,8 @@ def drop_where_trains_meet(
     if not differ(low, high, now, link):
         return
     for _ in range(int(over + draw(now))):
-        i = arriving(flows, now, -1)
-        j = arriving(flows, now, i)
+        i = draw_arriving(flows, now, -1)
+        j = draw_arriving(flows, now, i)
         if j >= 0 and place(flows[j], now, link) > place(flows[i], now, link):
             i = j
         if flows[i].in_flight - flows[i].undetected >= 1.0:
@@ -128,20 +129,20 @@ def drop_where_trains_meet(
 
 
 @rare
-def arriving(flows: Table[Sender], now: LinkState, but: int) -> int:
+def draw_arriving(flows: Table[Sender], now: LinkState, without: int) -> int:
     """Draw a flow whose packets arrive now, with a probability in proportion to their rate.
 
-    The packets of a flow arrive one behind the other, as a train. Flow ``but`` is left out; -1
+    The packets of a flow arrive one behind the other, as a train. Flow ``without`` is left out; -1
     leaves out none. The result is -1 if no other flow's train arrives.
     """
-    total = now.trains_rate - (flows[but].train_rate if but >= 0 else 0.0)
-    left, last = draw(now) * total, -1
+    total = now.trains_rate - (flows[without].train_rate if without >= 0 else 0.0)
+    remaining, last = draw(now) * total, -1
     for i in range(len(flows)):
         flow = flows[i]
-        if flow.active and flow.arriving and i != but:
+        if flow.active and flow.arriving and i != without:
             last = i
-            left -= flow.train_rate
-            if left <= 0.0:
+            remaining -= flow.train_rate
+            if remaining <= 0.0:
                 break
     return last
 
@@ -232,7 +233,7 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
         if flow.arriving:
             flow.arriving, flow.end = False, t + flow.rtt + wait
             change_rate(now, flow.train_rate, c, -1)
-        elif begins(flow, now, t, wait, link):
+        elif train_begins(flow, now, t, wait, link):
             change_rate(now, flow.train_rate, c, 1)
     if fills:
         now.trains_queue, now.trains_time = min(c * now.delay, link.room), stop
