@@ -135,7 +135,7 @@ def test_fluid_and_rounds_count_the_same_room(buffer: float, queue: object, room
     link = vm.Link(1000.0, buffer=buffer, queue=queue)
     s = vm.Scenario((link,), flows, run=vm.Run(20.0, 5.0))
     assert float(routes(s, list(s.members), 0.01).links[0]["buffer"]) == room
-    assert one_run.frame(s, senders.senders(s))[0].room == room
+    assert one_run.march_arguments(s, senders.senders(s))[0].room == room
 
 
 @pytest.mark.parametrize("queue", [vm.DropTail(), vm.Red(5.0, 15.0)])

@@ -111,7 +111,7 @@ def test_a_repeat_is_one_of_the_whole_state(
 
     In the long queue the flows come to their cycle late, so the search is a long one.
     """
-    monkeypatch.setattr(cycle, "FIRST", 5000)
+    monkeypatch.setattr(cycle, "FIRST_TRIPS", 5000)
     found, long = steady(scenario), answer(scenario, runs=1)
     assert found.kind == "periodic"
     assert found.residual < 1e-6

@@ -15,7 +15,7 @@ import pytest
 from tests.helpers import as_measured, exact
 from vegasmodel.engines.rounds.acks import add_hole, fill_holes
 from vegasmodel.engines.rounds.answers import answer
-from vegasmodel.engines.rounds.delayed_ack import hear, pause_ended, silent_packets
+from vegasmodel.engines.rounds.delayed_ack import adapt_ato, pause_ended, silent_packets
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.losses import acks_fill_hole
 from vegasmodel.engines.rounds.run import run
@@ -49,7 +49,7 @@ def test_linux_adapts_the_pause_of_an_ack() -> None:
 
     def after(gap: float) -> float:
         now = float(f["heard_at"]) + gap
-        hear(f, 1.0, now, now)
+        adapt_ato(f, 1.0, now, now)
         return float(f["ack_ticks"])
 
     assert after(1.002) == 10.0

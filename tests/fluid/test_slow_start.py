@@ -53,7 +53,7 @@ def test_the_queue_before_a_train_lacks_the_gaps_that_have_come_back(other):
     c, W, trip = 1000.0, 10.0, 0.1
     p = continuous.flows_of(scenario([vegas(rtt=trip, name="a"), vegas(rtt=other, name="b")], c))
     trains = -trip * np.arange(1, 5000)  # before time 0, when the next one arrives
-    length = slow_start.LENGTH * W / c
+    length = slow_start.TRAIN_LENGTH * W / c
     came = np.clip(-(trains + other) / length, 0.0, 1.0)  # part of each gap that came before 0
     now = W * (1.0 - came).sum()
     mean = W * other / trip  # a train lengthens the queue for one RTT of the other flow

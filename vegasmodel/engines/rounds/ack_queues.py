@@ -18,10 +18,11 @@ from vegasmodel.engines.rounds.classes import Key
 from vegasmodel.scenario import Scenario
 from vegasmodel.scenario.placement import link_stack, links_where_acks_wait, work
 
-FEW_PACKETS = 256  # BDP plus buffer up to which it matters most which packet comes first
+# packets: up to this bandwidth-delay product plus buffer, it matters which packet comes first
+FEW_PACKETS = 256
 
 
-def other(direction: str) -> str:
+def opposite(direction: str) -> str:
     """The opposite of a link's direction: "reverse" for "forward", and "forward" for "reverse"."""
     return "reverse" if direction == "forward" else "forward"
 
@@ -30,16 +31,17 @@ def ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
     """The keys (link, direction, class) of all queues that are simulated only for ACKs.
 
     A link has such a queue if ACKs may wait there for long (``links_where_acks_wait``), or if ACKs
-    of two flows often arrive there at the same time (``_meetings``). At other links ACKs are only
-    delayed by a constant time. ``queues`` has the keys of the queues that data packets cross. The
-    class in a key distinguishes the queues of one link; it is "" for a queue that ACKs have alone.
+    of two flows often arrive there at the same time (``_meetings``). At other links ACKs are
+    only delayed by a constant time. ``queues`` has the keys of the queues that data packets cross.
+    The class in a key distinguishes the queues of one link; it is "" for a queue that ACKs have
+    alone.
     """
     # links and directions whose queue the ACKs share with data packets
     data = {(name, direction) for name, direction, _ in queues}
     slow = [  # the ACKs of data packets go the opposite way
-        (link.name, other(direction), "")
+        (link.name, opposite(direction), "")
         for link, direction in links_where_acks_wait(scenario)
-        if (link.name, other(direction)) not in data
+        if (link.name, opposite(direction)) not in data
     ]
     return list(dict.fromkeys([*slow, *_meetings(scenario, queues)]))
 
@@ -69,8 +71,8 @@ def _meetings(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
     for link in scenario.links:
         key = (link.name, "reverse", "")
         users = [m for m in scenario.members if link in scenario.path(m.flow)]
-        ways = {direction for name, direction, _ in queues if name == link.name}
-        if ways != {"forward"} or len(users) < 2:
+        directions = {direction for name, direction, _ in queues if name == link.name}
+        if directions != {"forward"} or len(users) < 2:  # data go both ways, or ACKs cannot meet
             continue
         pipe = link.capacity * max(member.rtt for member in users)
         if pipe + link.buffer <= FEW_PACKETS:
@@ -90,9 +92,9 @@ def _acks_meet(scenario: Scenario, name: str) -> bool:
       it half an RTT later. So the ACKs of the two flows meet if the halves of their RTTs, modulo
       the transmission time of a data packet, differ by less than the transmission time of an ACK.
     - The buffer is smaller than the bandwidth-delay product (of the longest RTT), so that the link
-      is sometimes idle. After each idle time, packets leave at other times than before, so the ACKs
-      of any two flows may meet. To save time, this case counts only if the bandwidth-delay product
-      plus the buffer is at most ``FEW_PACKETS`` packets.
+      is sometimes idle. After each idle time, packets leave at other times than before, so the
+      ACKs of any two flows may meet. To save time, this case counts only if the bandwidth-delay
+      product plus the buffer is at most ``FEW_PACKETS`` packets.
     """
     link = next(link for link in scenario.links if link.name == name)
     ack = scenario.ack_size / scenario.packet_size
@@ -104,5 +106,5 @@ def _acks_meet(scenario: Scenario, name: str) -> bool:
     if len({work(scenario, group) for group in scenario.flows}) > 1:
         return False  # ACKs of the same two flows do not meet again and again
     # differences between neighbours modulo 1; the last one is from the greatest to the least
-    apart = np.diff(np.sort(halves % 1.0), append=np.min(halves % 1.0) + 1.0)
-    return len(halves) > 1 and bool(np.any(apart < ack))
+    gaps = np.diff(np.sort(halves % 1.0), append=np.min(halves % 1.0) + 1.0)
+    return len(halves) > 1 and bool(np.any(gaps < ack))

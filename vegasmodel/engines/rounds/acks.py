@@ -32,7 +32,7 @@ from vegasmodel.engines.rounds.timer import begin_mean, keeps_mean, update_mean
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
-SACK_BLOCKS = 3  # in an ACK, at most: the limit with timestamps (RFC 2018)
+SACK_BLOCKS = 3  # greatest number in an ACK: the limit with timestamps (RFC 2018)
 
 
 @jit
@@ -85,10 +85,10 @@ def sendable(f: Sender, packets: float) -> float:
     does not hold for ns-2's CUBIC: it only compares the number of packets in flight with the size
     of the receiver's window (send_much in tcp-linux.cc).
     """
-    left = f.size - f.next
-    if not f.counts_places:
-        left = min(left, f.acked + np.floor(f.max_window) - f.next)
-    return max(min(packets, left), 0.0)
+    limit = f.size - f.next
+    if not f.counts_places:  # not ns-2's CUBIC
+        limit = min(limit, f.acked + np.floor(f.max_window) - f.next)
+    return max(min(packets, limit), 0.0)
 
 
 @rare
@@ -251,10 +251,10 @@ def blocks(f: Sender | Receiver, holes: Floats) -> int:
     A block reports a range of packets that have arrived. There is one such range behind each hole,
     that is behind each range of missing packets.
     """
-    beyond = f.holes - f.first_hole
+    ranges = f.holes - f.first_hole
     if f.holes > 0 and holes[f.holes - 1, AFTER] >= f.received:
-        beyond -= 1  # nothing was received beyond the last hole
-    return min(beyond, SACK_BLOCKS)
+        ranges -= 1  # nothing was received beyond the last hole
+    return min(ranges, SACK_BLOCKS)
 
 
 @jit

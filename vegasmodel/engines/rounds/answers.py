@@ -30,6 +30,7 @@ from vegasmodel.support.progress import series
 __all__ = ["answer", "obstacle"]
 
 BELOW_RTT = 0.99  # a baseRTT below this part of the empty path's RTT counts as too low
+# (the predictions of single runs so far) -> whether they suffice, so that no further run is made
 Enough = Callable[[Sequence[Prediction]], bool]
 
 
@@ -104,7 +105,7 @@ def _assumptions(
     )
 
 
-def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
+def _base_rtt_too_low(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
     """The assumption that baseRTT is at least the RTT of the empty path; an empty list if it holds.
 
     It does not hold if a flow's baseRTT was lower at the end of a run. In ns-2, Vegas's baseRTT can
@@ -113,12 +114,12 @@ def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumpti
     """
     rtt = np.array([m.rtt if m.flow.delay_noise == 0.0 else 0.0 for m in scenario.members])
     base = np.array([one.base for one in outcomes])  # NaN if loss-based
-    lost = np.less(base, BELOW_RTT * rtt)
-    if not lost.any():
+    too_low = np.less(base, BELOW_RTT * rtt)
+    if not too_low.any():
         return ()
-    low = [member for i, member in enumerate(scenario.members) if lost[:, i].any()]
+    low = [member for i, member in enumerate(scenario.members) if too_low[:, i].any()]
     detail = (
-        f"in {np.count_nonzero(lost.any(axis=1))} of {len(outcomes)} runs the baseRTT of "
+        f"in {np.count_nonzero(too_low.any(axis=1))} of {len(outcomes)} runs the baseRTT of "
         f"{few([member.name for member in low])} fell below the propagation delay"
     )
     if any(m.flow.keeps_backlog and stack(scenario, m.flow).resets_base for m in low):
@@ -126,8 +127,10 @@ def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumpti
     return (Assumption("base-rtt-above-propagation", False, detail),)
 
 
-def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
-    """Whether the clocks' random start times could have affected the run.
+def _clock_starts_matter(scenario: Scenario, totals: Totals) -> bool:
+    """Whether the random start times of the hosts' clocks could have affected the run.
+
+    If so, another run, with other start times, may give other throughputs.
 
     A clock ticks at a regular interval. Its start time decides at which instants it ticks. This
     matters for ns-2's coarse retransmission timer and the timers of Linux, which count ticks, and
@@ -135,13 +138,14 @@ def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
     random, because one run then averages over the clocks of many flows.
     """
     flows = totals.flows
-    # ``expired`` marks the senders whose retransmission timer has expired at a tick of a clock.
-    # ``asked`` marks the Linux senders for which a tick may have mattered in another way: receivers
-    # delay their ACKs, they run CUBIC, or an early timer has expired.
+    # senders whose retransmission timer has expired, at a tick of a clock; a timer is exact only if
+    # it takes its RTTs from time stamps and does not wait for Linux's timer wheel
     expired = (flows["timeouts"] > 0) & ~(flows["timestamps"] & ~flows["timer_wheel"])
-    asked = flows["timer_wheel"] & ((flows["delayed_ack"] > 0) | flows["bictcp"])
-    asked |= flows["early_timers"] > 0
-    return not scenario.random_arrivals and bool(np.any(expired | asked))
+    # Linux senders for which ticks may have mattered in another way: their receiver delays ACKs,
+    # they run CUBIC, or one of their earlier timers has expired
+    other_ticks = flows["timer_wheel"] & ((flows["delayed_ack"] > 0) | flows["bictcp"])
+    other_ticks |= flows["early_timers"] > 0
+    return not scenario.random_arrivals and bool(np.any(expired | other_ticks))
 
 
 def throughput(totals: Totals) -> Floats:
@@ -166,7 +170,8 @@ def finished(totals: Totals) -> Floats:
     For a group of short flows that start one after another, the time is always infinite.
     """
     once = [member.flow.arrivals == "once" for member in totals.scenario.members]
-    # a record's times are at the first queue, which a packet reaches some time after it is sent
+    # The times in a record are by the clock of the first queue. ``start`` minus the true start time
+    # is the time from the sender to this queue; it is subtracted.
     times = totals.flows["finished"] - (totals.flows["start"] - totals.starts)
     return np.where(once, times, np.inf)
 
@@ -193,7 +198,11 @@ def halved(scenario: Scenario) -> Scenario:
 
 
 def pieces(scenario: Scenario) -> Floats:
-    """The times, in s, that divide the run after warm-up into ``scatter.PIECES`` equal parts."""
+    """The times, in s, that divide the run after warm-up into ``scatter.PIECES`` equal parts.
+
+    The first run of ``answer`` takes samples at these times. They show whether its first half gives
+    nearly the same throughputs as the whole.
+    """
     return np.linspace(scenario.run.warmup, scenario.run.duration, scatter.PIECES + 1)
 
 
@@ -212,7 +221,7 @@ def answer(
     A flow's throughput is the number of packets delivered per second after warm-up, [n_flows]. The
     outcome of a run is random if start times, sending times or delays are random, if RED or random
     loss drops packets, or if the random start of a host's clock affects the run
-    (``_random_ticks_count``). If the outcome is not random, there is one run, unless ``runs`` asks
+    (``_clock_starts_matter``). If the outcome is not random, there is one run, unless ``runs`` asks
     for more. If short flows arrive at random, the scenario can also ask for more.
 
     If the outcome is random, the prediction is the mean over several runs, with its standard error.
@@ -251,17 +260,17 @@ def answer(
         return Prediction.not_applicable("rounds", scenario, reason)
     outcomes: list[Totals] = []
     chance = scenario.by_chance
-    undecided = chance and runs is None and scenario.run.runs is None  # nothing gives their number
-    # the scenario of the next run, and whether runs after the first may be shorter
-    asked, divided, frame = scenario, undecided and unchanging(scenario), Frame()
+    no_number = runs is None and scenario.run.runs is None  # nobody has given the number of runs
+    may_shorten = chance and no_number and unchanging(scenario)  # the runs after the first
+    next_scenario, frame = scenario, Frame()
     with series() as under_way:
         while len(outcomes) < (wanted := _wanted(scenario, outcomes, chance, runs, enough)):
             under_way.wanted, k = wanted, len(outcomes)
             outcomes.append(
                 run(
-                    asked,
+                    next_scenario,
                     parts=parts,
-                    samples=pieces(scenario) if divided and k == 0 else 0,
+                    samples=pieces(scenario) if may_shorten and k == 0 else 0,
                     starts=start_times(scenario, k),
                     seed=k + 1,
                     synchronised=synchronised,
@@ -269,9 +278,10 @@ def answer(
                     frame=frame,
                 )
             )
-            chance = chance or _random_ticks_count(scenario, outcomes[-1])
-            if divided and k == 0 and scatter.half_suffices(np.diff(outcomes[0].delivered, axis=0)):
-                asked = halved(scenario)
+            chance = chance or _clock_starts_matter(scenario, outcomes[-1])
+            if may_shorten and k == 0:
+                delivered = np.diff(outcomes[0].delivered, axis=0)  # in each piece of the run
+                next_scenario = halved(scenario) if scatter.half_suffices(delivered) else scenario
     return _prediction(scenario, outcomes, time.perf_counter() - began)
 
 
@@ -285,7 +295,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
     sent = sum(float(o.flows["sent"].sum()) for o in outcomes)
     acks_lost = sum(float(o.flows["acks_lost"].sum()) for o in outcomes) / max(sent, 1.0)
     chance = scenario.by_chance or scenario.random_arrivals
-    chance = chance or any(_random_ticks_count(scenario, one) for one in outcomes)
+    chance = chance or any(_clock_starts_matter(scenario, one) for one in outcomes)
     return Prediction(
         "rounds",
         scenario,
@@ -293,7 +303,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
         throughput_se=standard_error(rates) if len(rates) > 1 else None,
         assumptions=(
             *_assumptions(scenario, rates, acks_lost, chance=chance),
-            *_base_lost(scenario, outcomes),
+            *_base_rtt_too_low(scenario, outcomes),
         ),
         seconds=seconds,
         extra={
@@ -370,9 +380,9 @@ def _behind_holes(scenario: Scenario, outcomes: list[Totals]) -> Floats:
     to the full time (``_means``).
     """
     spans = np.array([one.scenario.run.duration - one.scenario.run.warmup for one in outcomes])
-    beyond = np.array([one.flows["mark_beyond"] for one in outcomes])
+    held_back = np.array([one.flows["mark_beyond"] for one in outcomes])  # at the receivers
     span = scenario.run.duration - scenario.run.warmup
-    mean: Floats = (beyond * (span / spans)[:, None]).mean(axis=0)
+    mean: Floats = (held_back * (span / spans)[:, None]).mean(axis=0)
     return mean
 
 

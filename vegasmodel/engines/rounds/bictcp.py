@@ -46,7 +46,7 @@ HYSTART_LOW_WINDOW = 16.0  # packets: HyStart does not end slow start below this
 HYSTART_ACK_DELTA = 0.002  # seconds: longest gap between two ACKs of a train
 HYSTART_ACK_DELAY = 0.001  # seconds, added to the least RTT for the length of a long train
 HYSTART_DELAY_MIN, HYSTART_DELAY_MAX = 0.004, 0.016  # seconds: bounds of the growth of the RTT
-AFTER_LOSS = 1.0  # seconds, HZ: after a recovery, RTT samples are ignored for this time
+AFTER_LOSS = 1.0  # seconds (HZ ticks) after a recovery in which RTT samples are ignored
 
 
 @rare
@@ -90,7 +90,7 @@ def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> N
         f.hystart_found = now - f.train_start > 0.5 * (f.delay_min + HYSTART_ACK_DELAY)
     f.train_rtt = min(f.train_rtt, rtt)
     f.train_samples += samples
-    # by so much the least RTT of a round must exceed the least RTT of all, to end slow start
+    # the least RTT of a round must exceed the least RTT of all by this, or slow start does not end
     rise = min(max(f.delay_min / 8.0, HYSTART_DELAY_MIN), HYSTART_DELAY_MAX)
     if f.train_samples > HYSTART_MIN_SAMPLES and f.train_rtt > f.delay_min + rise:
         f.hystart_found = True
@@ -114,12 +114,12 @@ def cubic_root(a: int) -> int:
     The kernel looks up a first value and makes one step of Newton's method. The result is off by
     about 0.2 %, which moves the end of CUBIC's plateau by some milliseconds.
     """
-    bits = 0  # of ``a``
+    bits = 0  # number of binary digits of ``a``
     while a >> bits > 0:
         bits += 1
     if bits < 7:
         return (ROOTS[a] + 35) >> 6
-    b = ((bits * 84) >> 8) - 1
+    b = ((bits * 84) >> 8) - 1  # about a third of the digits; 84/256 stands for 1/3
     x = ((ROOTS[a >> (3 * b)] + 10) << b) >> 6
     # Newton's step x = (2 x + a/x^2)/3; 341/1024 stands for 1/3
     x = 2 * x + a // (x * (x - 1))
@@ -164,9 +164,9 @@ def _update(f: Sender, acks: float, now: float) -> None:
         f.cnt = WINDOWS_AT_TARGET * window
         if target > window:
             f.cnt = np.floor(window / (target - window))
-        if f.last_max == 0.0:  # no loss is known
+        if f.last_max == 0.0:  # no loss yet, or the last one was forgotten at a timeout
             f.cnt = f.cnt_before_loss or min(f.cnt, CNT_BEFORE_LOSS)
-    # the window of a Reno flow, which has grown since the loss
+    # the window that a Reno flow would have: it grows by a packet per ``acks_per_reno_packet`` ACKs
     acks_per_reno_packet = np.floor(f.reno_windows * window)
     if f.reno_acks > acks_per_reno_packet:
         more = np.ceil(f.reno_acks / acks_per_reno_packet) - 1.0
@@ -221,5 +221,5 @@ def acks_to_packet(f: Sender) -> float:
     """
     if f.passes_ssthresh and f.cwnd <= f.ssthresh:  # slow start adds one more packet
         return 1.0
-    left = f.cnt - f.cwnd_cnt
-    return max(left, 0.0) + 1.0 if f.acks_before_growth else max(left, 1.0)
+    remaining = f.cnt - f.cwnd_cnt
+    return max(remaining, 0.0) + 1.0 if f.acks_before_growth else max(remaining, 1.0)

@@ -66,8 +66,8 @@ def class_stores(links: NDArray[np.void], hops: NDArray[np.void]) -> NDArray[np.
     """
     classes = np.flatnonzero(links["partner"] >= 0)
     links["store"][classes] = np.arange(len(classes))
-    here = np.isin(hops["link"], classes)
-    hops["lead"][here] = (0.5 * hops["lead"] + hops["precedes"])[here]
+    at_classes = np.isin(hops["link"], classes)
+    hops["lead"][at_classes] = (0.5 * hops["lead"] + hops["precedes"])[at_classes]
     # Arrivals that precede the end of a transmission now have a lead of at least 1, and all other
     # arrivals a lead of at most 1/2. The end of the transmission gets 3/4, and so comes in between.
     stores = np.zeros(len(classes), HOP)
@@ -86,8 +86,9 @@ def share_changes(scenario: Scenario, queues: dict[Key, int], links: NDArray[np.
     """
     rows: list[tuple[float, ...]] = []
     by_name = {link.name: link for link in scenario.links}
-    for (name, way, service), k in queues.items():
+    for (name, direction, service), k in queues.items():
         if service == "delay" and links[k]["class_based"]:
             links[k]["change"] = len(rows)
-            rows += [(k, *change) for change in class_shares(scenario, by_name[name], way)]
+            changes = class_shares(scenario, by_name[name], direction)
+            rows += [(k, *change) for change in changes]
     return np.array(rows).reshape(-1, 3)

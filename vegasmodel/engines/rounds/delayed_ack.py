@@ -51,7 +51,7 @@ from vegasmodel.laws.packets import NEVER
 
 DUPLICATES_AT_ONCE = 3.0  # duplicate ACKs per missing packet sent at once; TCP_FASTRETRANS_THRESH
 LONGEST_PAUSE = 0.2  # seconds; TCP_DELACK_MAX
-SETTLES = 8.0  # packets at equal gaps after which ato hardly changes
+SETTLES = 8.0  # number of packets at equal gaps after which ato hardly changes any more
 
 
 @jit
@@ -84,7 +84,7 @@ def _receiver_rto(f: Sender) -> float:
 
 
 @jit
-def hear(f: Sender, packets: float, begin: float, end: float) -> None:
+def adapt_ato(f: Sender, packets: float, begin: float, end: float) -> None:
     """Adapt ato, Linux's timeout for delayed ACKs, to packets that arrive in order.
 
     The kernel does so in tcp_event_data_recv. The first of the ``packets`` packets arrives at
@@ -94,16 +94,16 @@ def hear(f: Sender, packets: float, begin: float, end: float) -> None:
     """
     if not f.delayed_ack or not f.adapts_ack_pause or packets <= 0.0:
         return
-    least = np.rint(f.ack_pause / JIFFY)  # 40 ms in ticks, the least ato
+    least_ato = np.rint(f.ack_pause / JIFFY)  # 40 ms, in ticks
     step = (end - begin) / max(packets - 1.0, 1.0)
     for k in range(int(min(packets, SETTLES))):
         at = begin + k * step
         gap = ticks_at(f, at) - ticks_at(f, f.heard_at)
         f.heard_at = at
         if f.ack_ticks == 0.0:
-            f.ack_ticks = least
-        elif gap <= np.floor(0.5 * least):
-            f.ack_ticks = np.floor(0.5 * f.ack_ticks) + np.floor(0.5 * least)
+            f.ack_ticks = least_ato
+        elif gap <= np.floor(0.5 * least_ato):
+            f.ack_ticks = np.floor(0.5 * f.ack_ticks) + np.floor(0.5 * least_ato)
         elif gap < f.ack_ticks:
             f.ack_ticks = min(np.floor(0.5 * f.ack_ticks) + gap, _receiver_rto(f))
         elif gap > _receiver_rto(f):
@@ -188,17 +188,16 @@ def silent_packets(f: Sender, r: Receiver, first: float, packets: float, at: flo
         r.quick_acks_left = max(r.quick_acks_left, f.quick_acks)
     if r.held_until < at:
         r.held = 0.0  # its ACK has left, because no second packet came
-    beyond = received_beyond(r) > 0.0
     silent = 0.0
-    if beyond or first > r.acked:
+    if received_beyond(r) > 0.0 or first > r.acked:  # a packet is missing: all ACKs leave at once
         r.held = 0.0
-    elif first == r.acked:
+    elif first == r.acked:  # packets in order
         quick = min(packets, r.quick_acks_left)  # packets answered at once
         r.quick_acks_left -= quick
         waiting = r.held + packets - quick
         answered = np.floor(0.5 * waiting)  # one ACK for two packets
         silent, r.held, r.heard_at = packets - quick - answered, waiting - 2.0 * answered, at
-    else:  # a packet that it has already
+    else:  # duplicates: ns-2's receiver may delay the ACK of the last packet in order
         last = f.delays_duplicates and first + packets == r.acked and r.quick_acks_left <= 0.0
         silent = r.held = 1.0 if last and (packets > 1.0 or r.held == 0.0) else 0.0
     r.held_until = at + _pause(f)

@@ -56,7 +56,7 @@ from vegasmodel.status import Status
 # why a run stopped: plain integers for Numba
 DONE, FALL = int(Status.DONE), int(Status.FALL)
 FULL_RING, PAUSED = int(Status.FULL_RING), int(Status.PAUSED)
-BURST_PARTS = 256.0  # parts of a burst that are simulated one by one, at most
+BURST_PARTS = 256.0  # greatest number of parts in which a burst enters its first queue
 
 
 @jit
@@ -80,7 +80,8 @@ def _send_retransmission(net: Net, f: Sender) -> bool:
     """Send the flow's retransmitted packet into its first queue; returns False if the run fails."""
     f.retransmits += 1.0
     f.sent += 1.0
-    # one packet; its travel time counts all wires of the round trip, and queues add their delays
+    # One packet. Its travel time is that of the whole round trip in the empty network from the
+    # beginning; each queue then adds the wait there.
     now, rtt = f.time, f.rtt
     return arrive_at_once(net, f.hop, now, Group(f.retransmit, 1.0, 0.0, rtt, rtt, 0, now))
 
@@ -101,14 +102,13 @@ def finish_interval(net: Net, f: Sender) -> bool:
         f.rate = 0.0
     fits = True
     e, now, rtt = f.hop, f.time, f.rtt
-    # of the packets of this interval, those below ``high`` are sent again
+    # packets of this interval with numbers below ``high`` have been sent before
     f.retransmits += min(max(f.high - f.first, 0.0), f.spread + f.burst)
     f.high = max(f.high, f.first + f.spread + f.burst)
     if f.spread > 0.0:
         f.sent += f.spread
-        found = f.since_queue
         group = Group(f.first, f.spread, 0.0, rtt, rtt, 0, now)
-        fits = arrive_evenly(net, e, now, found, group)
+        fits = arrive_evenly(net, e, now, f.since_queue, group)
     elif f.retransmit < 0.0 and f.burst == 0.0:  # the flow has sent nothing
         fits = pass_no_packets(net, e, now, f.first, 0.0, now)
     if f.retransmit >= 0.0:
@@ -182,10 +182,10 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
     """
     if flows[who].lost == before:
         return
-    owed = flows[who].owed_loss > 0.0  # this function has caused the loss
+    forced = flows[who].owed_loss > 0.0  # this function has caused the loss
     flows[who].owed_loss = 0.0
     for i in range(flows.shape[0]):
-        if i != who and not owed and flows[i].acked > flows[i].recover:
+        if i != who and not forced and flows[i].acked > flows[i].recover:
             flows[i].owed_loss = 1.0
 
 
@@ -266,7 +266,7 @@ def _flow_event(
     if f.event == DATA or f.event == REST:
         if not _send_interval(net, f, who, now, synchronised):
             return False
-        if f.event == REST:  # another event comes first; then the rest of the burst is sent
+        if f.event == REST:  # another event comes first, and after it the rest of the burst
             return True
         now = f.left_at
         _plan_next(net, f, holes, now)
@@ -377,7 +377,7 @@ def march(
     grid: Floats,
     falls: float,
     most: int,
-    kept: Floats,
+    carried: Floats,
 ) -> tuple[int, int, float]:
     """Run the simulation up to time ``end`` and take samples at the instants ``times``.
 
@@ -394,19 +394,19 @@ def march(
     and the next call continues the run.
 
     After ``most`` events the run stops, too, with the status ``PAUSED``, so that Python can react
-    to Ctrl-C. The next call continues it as if it had not stopped. ``kept`` has three numbers that
-    one call hands on to the next: the time at which samples are due, the number of rows of ``grid``
-    that have been used, and the seed of the random numbers. Before the first call the first two are
-    0. The first call replaces the seed by -1.
+    to Ctrl-C. The next call continues it as if it had not stopped. ``carried`` has three numbers
+    that one call hands on to the next: the time at which samples are due, the number of rows of
+    ``grid`` that have been used, and the seed of the random numbers. Before the first call, two of
+    them are 0: the time and the number of rows. The first call replaces the seed by -1.
 
     ``grid`` contains capacities and delays with rounding errors like those of ns-2. Each row is for
     a period that ends at a power of 2 seconds (``rounding.roundings``).
     """
     events, fits = 0, True
-    if kept[2] >= 0.0:
-        _start_flows(net, int(kept[2]))
-        kept[2] = -1.0
-    sample_due, used = kept[0], int(kept[1])
+    if carried[2] >= 0.0:
+        _start_flows(net, int(carried[2]))
+        carried[2] = -1.0
+    sample_due, used = carried[0], int(carried[1])
     # end of the period of the present row of ``grid``, seconds
     limit = 2.0 ** (used - 1 + FIRST_BINADE) if used > 0 else 0.0
     while net.keys[net.tree[1]] < NEVER:
@@ -418,7 +418,7 @@ def march(
         clock = now + net.links[h.link].shift
         if clock >= sample_due:
             sample_due = take_due_samples(net, clock, times, out_flow, out_queue, warmup, end)
-            kept[0] = sample_due
+            carried[0] = sample_due
         if now > end:
             schedule(net, e, NEVER)
             continue
@@ -426,7 +426,7 @@ def march(
             limit = 2.0 ** (used + FIRST_BINADE)
             _set_rounding(net, grid[used])
             used += 1
-            kept[1] = used
+            carried[1] = used
         before = cwnd_packets(f) if now >= falls else 0.0
         if e == f.hop:  # the first queue of the flow's path
             fits = _flow_event(net, f, who, holes[who], now, synchronised)

@@ -37,7 +37,7 @@ from vegasmodel.laws import packets
 from vegasmodel.laws.packets import NEVER, SLACK, Round
 from vegasmodel.laws.source import Source
 
-CALLS_PER_WINDOW = 8.0  # calls of a user's law per window of ACKs, at least
+CALLS_PER_WINDOW = 8.0  # least number of calls of a user's law per window of ACKs
 cwnd_packets = rule(packets.cwnd_packets)
 keeps_up = rule(packets.keeps_up)
 
@@ -119,8 +119,8 @@ def _per_ack(f: Sender) -> float:
     """
     if f.once:
         return f.growth
-    per = cwnd_packets(f) if f.whole_window else f.cwnd
-    return call(f.drift_at, _source(f, f.rtt_last), kept_at(f)) / per
+    acks_per_round = cwnd_packets(f) if f.whole_window else f.cwnd
+    return call(f.drift_at, _source(f, f.rtt_last), kept_at(f)) / acks_per_round
 
 
 @jit
@@ -133,8 +133,9 @@ def _acks_to_change(f: Sender) -> float:
     1/``CALLS_PER_WINDOW`` of the ACKs of a window, but at least one ACK.
     """
     step = _per_ack(f)
-    left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
-    acks = max(1.0, np.ceil(left / abs(step) - SLACK)) if step != 0.0 else NEVER
+    # packets by which the window has to grow or to fall before the number of whole ones changes
+    distance = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
+    acks = max(1.0, np.ceil(distance / abs(step) - SLACK)) if step != 0.0 else NEVER
     return acks if f.once else min(acks, max(1.0, np.floor(f.cwnd / CALLS_PER_WINDOW)))
 
 
@@ -158,13 +159,13 @@ def _upon_round(f: Sender, over: Round) -> None:
     ``over`` describes the round trip that is over. Some laws end slow start as Vegas does, when the
     backlog exceeds the threshold gamma. This function checks that condition, too.
     """
-    seen = _source(f, over.rtt)
-    if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:
+    source = _source(f, over.rtt)
+    if f.probes and f.cwnd < f.ssthresh and source.backlog > f.gamma:
         f.ssthresh = max(cwnd_packets(f), 2.0)
     if f.update_at != 0:
-        call(f.update_at, seen, kept_at(f))
-    f.growth = call(f.drift_at, seen, kept_at(f)) / f.cwnd
-    f.trips, f.trips_at = seen.round_trips, f.time
+        call(f.update_at, source, kept_at(f))
+    f.growth = call(f.drift_at, source, kept_at(f)) / f.cwnd
+    f.trips, f.trips_at = source.round_trips, f.time
 
 
 @jit
@@ -270,10 +271,10 @@ def _window_after_loss(f: Sender) -> float:
         recalc_ssthresh(f, cwnd_packets(f))
     if f.rules != BY_ADDRESS or f.bictcp:
         return _decreased(f, _factor(f))
-    seen, before = _source(f, f.rtt_last), min(f.cwnd, f.max_window)
-    f.memory = call(f.remember_at, seen, kept_at(f)) if f.remember_at != 0 else before
+    source, before = _source(f, f.rtt_last), min(f.cwnd, f.max_window)
+    f.memory = call(f.remember_at, source, kept_at(f)) if f.remember_at != 0 else before
     f.since, f.trips, f.trips_at = f.time, 0.0, f.time
-    return call(f.cut_at, seen, kept_at(f)) if f.cut_at != 0 else _decreased(f, _factor(f))
+    return call(f.cut_at, source, kept_at(f)) if f.cut_at != 0 else _decreased(f, _factor(f))
 
 
 @jit
@@ -304,9 +305,10 @@ def cut(f: Sender) -> bool:
     Tahoe begins slow start instead of a recovery. Slow start sends the missing packet, so the
     result is False for Tahoe.
     """
-    # ns-2 needs an ACK beyond the last recovery; Linux with SACK does not (tcp_try_undo_recovery)
-    again = f.acked < f.recover or (f.acked == f.recover and f.must_pass_recover)
-    if again and not f.echoed:
+    # Whether a packet sent before the last cut is not yet acknowledged. ns-2 needs an ACK beyond
+    # ``recover``; for Linux with SACK an ACK up to it suffices (tcp_try_undo_recovery).
+    cut_before = f.acked < f.recover or (f.acked == f.recover and f.must_pass_recover)
+    if cut_before and not f.echoed:
         if f.swells_uncut:
             f.inflated = 3.0
         return False
@@ -344,10 +346,12 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
     """
     if f.timed_out and f.acked <= f.recover:
         return False
-    again = f.acked < f.resent or f.stale <= f.acked < f.stale_end  # counts as sent twice
+    sent_twice = f.acked < f.resent or f.stale <= f.acked < f.stale_end  # it counts as such
     f.recover, f.timed_out = f.high, 0
-    f.rechecks = min(2.0, f.next - f.acked + 1.0)  # at the next two new ACKs it looks for more
-    f.overdue_factor *= 2.0 if again else 1.125  # on the time after which a packet is overdue
+    f.rechecks = min(
+        2.0, f.next - f.acked + 1.0
+    )  # next new ACKs at which it checks for more losses
+    f.overdue_factor *= 2.0 if sent_twice else 1.125  # lengthens the fine timeout
     if f.changed < sent_at:
         win = window(f)
         if f.real_numbers:
@@ -355,13 +359,13 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
         elif win <= 3.0:
             f.deflated = 2.0
         else:
-            f.deflated = win - np.floor((0.5 if again else 1.0 - f.decrease) * win)
+            f.deflated = win - np.floor((0.5 if sent_twice else 1.0 - f.decrease) * win)
         f.cwnd, f.changed = f.deflated + f.dupacks, now
     back_off(f)
     arm(f, now)
     stop_timing(f)
     f.resent = max(f.resent, f.acked + 1.0)
-    if not again:
+    if not sent_twice:
         f.dupacks = 3.0
     return True
 

@@ -29,8 +29,8 @@ from vegasmodel.engines.rounds.acks import (
 )
 from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.delayed_ack import (
+    adapt_ato,
     delay_filled,
-    hear,
     hold_duplicate,
     packets_per_ack,
 )
@@ -163,8 +163,9 @@ def duplicates_alike(f: Sender, p: Parcel) -> float:
     with the number ``f.acked`` - 1 (``duplicate_waits``). So the result leaves this duplicate out,
     unless it is the only one.
     """
-    left = f.acked - p.first
-    return left - 1.0 if f.delays_duplicates and f.delayed_ack and left > 1.0 else left
+    duplicates = f.acked - p.first
+    leaves_out_last = f.delays_duplicates and f.delayed_ack and duplicates > 1.0
+    return duplicates - 1.0 if leaves_out_last else duplicates
 
 
 @jit
@@ -199,12 +200,12 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     if p.first < f.acked:
         acks = min(acks, duplicates_alike(f, p))
     if f.phase == OPEN and f.dupacks < enough:
-        one = f.overdue_checks or f.limited_transmit
-        return 1.0 if one else min(acks, enough - f.dupacks)
+        one_by_one = f.overdue_checks or f.limited_transmit
+        return 1.0 if one_by_one else min(acks, enough - f.dupacks)
     if f.phase == RECOVERY and f.paced_recovery:
         return acks
-    quiet = outstanding(f) - window(f)  # ACKs that release no packet
-    return min(acks, quiet) if quiet >= 1.0 else acks
+    idle_acks = outstanding(f) - window(f)  # the next ACKs, which release no packet
+    return min(acks, idle_acks) if idle_acks >= 1.0 else acks
 
 
 @jit
@@ -381,7 +382,7 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     bare = now + (p.back - now) * acks / p.packets
     end = max(bare, now)
     acknowledge(f, p, acks, now, acks if f.timestamps else 0.0)
-    hear(f, acks, end, end)
+    adapt_ato(f, acks, end, end)
     return fill(f, holes, acks, acks + f.delack_packets, p.sent_at, now, bare)
 
 
@@ -396,7 +397,7 @@ def fill(
     this would be ``bare``. The result is at least ``now``.
     """
     none_left = in_flight(f) <= packets  # after these ACKs no packet is in flight
-    again, before = min(f.resent, f.next), f.acked  # packets below ``again`` were sent twice
+    sent_twice, before = min(f.resent, f.next), f.acked  # packets below ``sent_twice`` were
     f.delack_packets = 0.0
     f.arrived += _receive(f, holes, before, packets, sent_at)
     if f.syn_in_window and before == 0.0:
@@ -409,7 +410,7 @@ def fill(
         sample(f, f.rtt_last, end, f.acked, acks)
     if f.overdue_checks:  # Vegas of ns-2 and of the papers
         leave_stale(f, before)
-        check_at_filled(f, holes, end, again)
+        check_at_filled(f, holes, end, sent_twice)
         return end
     # whether the sender stays in recovery; these ACKs then are partial ACKs
     stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0
@@ -455,7 +456,7 @@ def _leave_recovery(
     if lost_more:
         reenter_recovery(f, holes, acks)
         return
-    swell = in_slow_start(f)  # so each ACK may release more packets than it acknowledges
+    slow_start = in_slow_start(f)  # each ACK may release more packets than it acknowledges
     if grows:
         grow(f, acks, end)
     if none_left:
@@ -464,7 +465,7 @@ def _leave_recovery(
     free = usable_window(f, now)
     # If several ACKs arrive in slow start, all packets leave evenly between ``now`` and ``end``.
     # Otherwise at most one packet for each ACK does, and the others leave with the last ACK.
-    send_or_wait(f, free, free if swell and acks > 1.0 else acks)
+    send_or_wait(f, free, free if slow_start and acks > 1.0 else acks)
 
 
 @rare

@@ -58,14 +58,16 @@ def schedule(net: Net, e: int, time: float) -> None:
     net.keys[e] = key
     # Find the hop with the earliest event by a tournament, a binary tree: its leaves are the hops,
     # and at each node two winners meet. Only the nodes above hop ``e`` can change.
-    tree, node, first = net.tree, e + net.keys.shape[0], e
+    tree, node, winner = net.tree, e + net.keys.shape[0], e
     while node > 1:
-        other = tree[node ^ 1]
-        rival = net.keys[other]
-        if rival < key or (rival == key and other < first):  # in a tie the lower index wins
-            first, key = other, rival
+        rival = tree[node ^ 1]  # the winner on the other side of the next node
+        rival_key = net.keys[rival]
+        if rival_key < key or (
+            rival_key == key and rival < winner
+        ):  # in a tie the lower index wins
+            winner, key = rival, rival_key
         node //= 2
-        tree[node] = first
+        tree[node] = winner
 
 
 @jit
@@ -75,7 +77,7 @@ def comes_first(net: Net, e: int, time: float) -> bool:
     A hop is one queue on the path of one flow. The result is also True if both are due at once.
     """
     key = due(net, e, time)
-    if key <= net.keys[net.tree[1]]:  # often so, and then there is nothing to search
+    if key <= net.keys[net.tree[1]]:  # this is often so, and then there is nothing to search
         return True
     node = e + net.keys.shape[0]
     while node > 1:
@@ -94,7 +96,7 @@ def enlarge(net: Net, h: Hop, head: int, count: int) -> int:
     buffers begin small, because small ones stay in the processor's cache.
     """
     places, start = min(2 * h.places, h.most), net.free[0]
-    if places == h.places or start + places > net.rings.shape[0]:
+    if places == h.places or start + places > net.rings.shape[0]:  # it cannot grow
         return head
     old, new = net.rings[h.ring : h.ring + h.places], net.rings[start : start + places]
     for k in range(count):
@@ -245,33 +247,33 @@ def forward(net: Net, e: int, back: float, group: Group) -> bool:
             late = _silence(f, h, back)
         back += late
     if h.last:
-        home = net.hops[f.hop]
-        if f.count == home.places:
-            f.head = enlarge(net, home, f.head, f.count)
-        ring = net.rings[home.ring : home.ring + home.places]
+        first_hop = net.hops[f.hop]  # its ring buffer keeps the groups on their way to the sender
+        if f.count == first_hop.places:
+            f.head = enlarge(net, first_hop, f.head, f.count)
+        ring = net.rings[first_hop.ring : first_hop.ring + first_hop.places]
         # 1: the ring buffer has one group more, 0: the group was merged, -1: there is no room
-        done = push(f, ring, back, late, group)
-        if f.queue_wait > 0.0 and done > 0:
+        added = push(f, ring, back, late, group)
+        if f.queue_wait > 0.0 and added > 0:
             ring[around(f.head + f.count - 1, ring)].late = late
         if f.awaits_parcels:  # the sender has waited for ACKs: it goes on at once
             f.awaits_parcels, f.event, f.time = 0, DATA, f.awaits_since
             send_nothing(f)
             schedule(net, f.hop, f.time)
     else:
-        after = net.hops[e + 1]
-        if after.count == after.places:
-            after.head = enlarge(net, after, after.head, after.count)
-        ring = net.rings[after.ring : after.ring + after.places]
-        done = 0  # as above
+        next_hop = net.hops[e + 1]
+        if next_hop.count == next_hop.places:
+            next_hop.head = enlarge(net, next_hop, next_hop.head, next_hop.count)
+        ring = net.rings[next_hop.ring : next_hop.ring + next_hop.places]
+        added = 0  # as above
         plain = group.lost == 0.0 and group.marked == 0
         step = f.rtt_last / net.parts if f.noise == 0.0 else 0.0
-        if not plain or not _lengthen(after, ring, back, late, group, step):
-            done = push(after, ring, back, late, group)
-        f.transit += max(done, 0)
-        if after.idle:  # nothing was on its way there: its next interval begins now
-            after.idle = 0
-            schedule(net, e + 1, after.time)
-    return done >= 0
+        if not plain or not _lengthen(next_hop, ring, back, late, group, step):
+            added = push(next_hop, ring, back, late, group)
+        f.transit += max(added, 0)
+        if next_hop.idle:  # nothing was on its way there: its next interval begins now
+            next_hop.idle = 0
+            schedule(net, e + 1, next_hop.time)
+    return added >= 0
 
 
 @apart
@@ -293,7 +295,7 @@ def mark_silent(net: Net, e: int, silent: float) -> None:
     of the last group of packets on its way to the next hop. After the flow's last hop comes no
     queue that needs the number, so nothing is done there.
     """
-    h, after = net.hops[e], net.hops[e + 1]
+    h, next_hop = net.hops[e], net.hops[e + 1]
     if not h.last:
-        ring = net.rings[after.ring : after.ring + after.places]
-        ring[around(after.head + after.count - 1, ring)].silent += silent
+        ring = net.rings[next_hop.ring : next_hop.ring + next_hop.places]
+        ring[around(next_hop.head + next_hop.count - 1, ring)].silent += silent

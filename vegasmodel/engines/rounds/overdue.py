@@ -28,9 +28,9 @@ from vegasmodel.metrics import Floats
 def check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
     """Process duplicate ACKs for Vegas with the variant ``ns2`` or ``paper``.
 
-    Vegas sends a packet again, or its window grows. There are ``acks`` duplicate ACKs, and the last
-    arrives at ``end``. Vegas retransmits the first missing packet at the third duplicate ACK. At
-    any other duplicate ACK it retransmits this packet only if it is overdue, that is, older than
+    Vegas sends a packet again, or its window grows. There are ``acks`` duplicate ACKs, and the
+    last arrives at ``end``. Vegas retransmits the first missing packet at the third duplicate ACK.
+    At any other duplicate ACK it retransmits this packet only if it is overdue, that is, older than
     Vegas's fine timeout. If the packet is not overdue, each duplicate ACK after the third enlarges
     the window by one packet. A packet that was sent before a timeout is not retransmitted here
     (``cut_overdue``).
@@ -54,21 +54,21 @@ def leave_stale(f: Sender, before: float) -> None:
     continue from the end of the array at its beginning: the condition ``k <= seqno % v_maxwnd_`` of
     the loop in tcp-vegas.cc is then false at once.
 
-    These entries are used again by later packets, whose numbers are higher by ``max_window``. The
-    later packets then count as sent twice. So they give no RTT sample, and the loss of one of them
-    halves the window.
+    These entries are used again by later packets, whose numbers are higher by ``max_window``.
+    The later packets then count as sent twice. So they give no RTT sample, and the loss of one of
+    them halves the window.
     """
     if f.places < NEVER and before % f.places > (f.acked - 1.0) % f.places:
         f.stale, f.stale_end = before + f.places, f.acked + f.places
 
 
 @rare
-def check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
+def check_at_filled(f: Sender, holes: Floats, end: float, sent_twice: float) -> None:
     """For Vegas with the variant ``ns2`` or ``paper``, process an ACK of a packet that was missing.
 
     The sender takes an RTT sample from the last packet that the ACK acknowledges. There are two
-    exceptions: this packet's number is below ``again``, so that it may have been sent twice, or the
-    packet wrongly counts as sent twice (``leave_stale``).
+    exceptions: this packet's number is below ``sent_twice``, so that it may have been sent twice,
+    or the packet wrongly counts as sent twice (``leave_stale``).
 
     At the first and the second ACK of new data after a retransmission, the sender checks the first
     packet that is not acknowledged. If this packet is overdue (older than Vegas's fine timeout), it
@@ -84,7 +84,7 @@ def check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
         end_round(f, end, f.next - f.acked + 1.0, 1.0)
     grow(f, 1.0, end)
     stale = f.stale < f.acked <= f.stale_end
-    if f.acked > again and not stale:  # the last packet acknowledged was sent once
+    if f.acked > sent_twice and not stale:  # the last packet acknowledged was sent once
         sample = end - (holes[f.first_hole, BEFORE_AT] if f.holes > 0 else f.received_at)
         f.rtt_sum += sample
         f.rtt_count += 1.0

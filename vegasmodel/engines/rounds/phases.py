@@ -49,7 +49,9 @@ def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
     warm-up in ``found`` count as loss-based, unless links lose packets at random.
     """
     tails = DropTail | RateDelay
-    spills = any(isinstance(k.queue, tails) and not k.never_full for k in scenario.crossed)
+    can_overflow = any(
+        isinstance(link.queue, tails) and not link.never_full for link in scenario.crossed
+    )
     lasting = all(g.arrivals == "once" for g in scenario.flows)
     losers = sum(not member.flow.delay_based for member in scenario.members)
     by_chance = any(link.loss > 0.0 for link in scenario.crossed)
@@ -57,7 +59,7 @@ def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
         losers = int(np.count_nonzero(np.nan_to_num(found.loss_rate)))
     several = losers > 0 and len(scenario.members) > 1
     full = found is None or found.extra.get("overflowed", True)
-    return spills and lasting and several and full
+    return can_overflow and lasting and several and full
 
 
 def _waiting(scenario: Scenario, run: Run, *, usual: bool) -> Scenario:
@@ -82,8 +84,8 @@ def others(scenario: Scenario, run: Run) -> Iterator[tuple[Scenario, str]]:
     - If all senders of the given scenario wait less than ``Scenario.usual_jitter``, or not at all,
       the last one is the scenario in which all senders wait for up to this time.
 
-    Each comes with a text that has places for the throughputs with the longer waits, ``{0}``, and
-    with the shorter ones, ``{1}``.
+    Each comes with a text for the user. In this text ``{0}`` stands for the throughputs with the
+    longer waits, and ``{1}`` for those with the shorter ones.
     """
     waits = [scenario.jitter(group) for group in scenario.flows]
     usual = [scenario.usual_jitter(group) for group in scenario.flows]
@@ -105,8 +107,8 @@ def _error(one: Prediction) -> Floats | float:
     """
     if one.throughput_se is not None:
         return one.throughput_se
-    unsure = any(a.name == "enough-runs" and a.holds is None for a in one.assumptions)
-    return math.inf if unsure else 0.0
+    random = any(a.name == "enough-runs" and a.holds is None for a in one.assumptions)
+    return math.inf if random else 0.0
 
 
 def _differ(found: Prediction, changed: Floats, error: Floats, runs: int) -> bool | None:
@@ -126,14 +128,15 @@ def _differ(found: Prediction, changed: Floats, error: Floats, runs: int) -> boo
     """
     mean = np.asarray(found.throughput)
     distance = np.abs(changed - mean)
-    far = distance > DIFFERENT * np.nanmean(mean)
-    if not np.any(far):
+    far_apart = distance > DIFFERENT * np.nanmean(mean)
+    if not np.any(far_apart):
         return False
-    own = np.broadcast_to(_error(found), mean.shape)
+    own_error = np.broadcast_to(_error(found), mean.shape)
     tests = max(int(np.count_nonzero(np.isfinite(distance))) - 1, 1)
+    # the distances that chance alone can cause; no flow but those far apart can decide
     by_chance = [
-        _reach(one, other, found.runs, runs, tests) if apart else math.inf
-        for apart, one, other in zip(far, own, error, strict=True)
+        _reach(one, other, found.runs, runs, tests) if tested else math.inf
+        for tested, one, other in zip(far_apart, own_error, error, strict=True)
     ]
     return True if np.any(distance > np.array(by_chance)) else None
 
@@ -173,54 +176,54 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     half = min(found.extra["durations"]) < scenario.run.duration
     duration = half_time(scenario.run) if half else scenario.run.duration
     run = dataclasses.replace(scenario.run, runs=None, duration=duration)
-    for asked, words in others(scenario, run):
-        note = _compared(scenario, found, asked, words)
-        if note.holds is False:
-            return note
-        if note.holds is None:
-            result = note
+    for changed, words in others(scenario, run):
+        assumption = _compared(scenario, found, changed, words)
+        if assumption.holds is False:
+            return assumption
+        if assumption.holds is None:
+            result = assumption
     return result
 
 
-def _compared(scenario: Scenario, found: Prediction, asked: Scenario, words: str) -> Assumption:
+def _compared(scenario: Scenario, found: Prediction, changed: Scenario, words: str) -> Assumption:
     """The assumption that other waits of the senders would not change the throughputs.
 
     A wait is the random time that a sender lets pass before it sends (``send_jitter``). ``found``
-    is the prediction for ``scenario``. ``asked`` is the same scenario with other waits. It is
+    is the prediction for ``scenario``. ``changed`` is the same scenario with other waits. It is
     simulated here, and the assumption holds if its throughputs are those of ``found``. ``words`` is
     a text for the case that they differ. It has the place ``{0}`` for the throughputs with the
     longer waits, and ``{1}`` for those with the shorter waits.
 
-    ``asked`` is run once if its outcome is not random, and otherwise at least twice. Further runs
+    ``changed`` is run once if its outcome is not random, and otherwise at least twice. Further runs
     are made only while a difference may be due to chance.
     """
 
     def decided(single: Sequence[Prediction]) -> bool:
-        """Whether no further run is needed after the runs ``single`` of ``asked``."""
+        """Whether no further run is needed after the runs ``single`` of ``changed``."""
         rates = np.array([one.throughput for one in single])
         differ = _differ(found, rates.mean(axis=0), standard_error(rates), len(single))
         return differ is not None or bool(np.isinf(_error(found)).any())
 
-    other = answer(asked, enough=decided) if asked.by_chance else answer(asked, runs=1)
+    other = answer(changed, enough=decided) if changed.by_chance else answer(changed, runs=1)
     status = other.extra.get("status", Status.DONE.reason)
     if other.throughput is None or status != Status.DONE.reason:
         why = other.reason or f"the simulation ended early: {status}"
         detail = f"there is no simulation with other waits to compare with: {why}"
         return Assumption("phase-effects", None, detail)
-    mean, changed = np.asarray(found.throughput), np.asarray(other.throughput)
-    error = np.zeros(changed.size) if other.throughput_se is None else other.throughput_se
-    differ = _differ(found, changed, error, other.runs)
+    mean, changed_mean = np.asarray(found.throughput), np.asarray(other.throughput)
+    error = np.zeros(changed_mean.size) if other.throughput_se is None else other.throughput_se
+    differ = _differ(found, changed_mean, error, other.runs)
     if differ is False:
         return Assumption("phase-effects", True)
-    flows = zip(scenario.flows, asked.flows, strict=True)
-    longer = any(scenario.jitter(own) > asked.jitter(other) for own, other in flows)
+    flows = zip(scenario.flows, changed.flows, strict=True)
+    waits_longer = any(scenario.jitter(one) > changed.jitter(other) for one, other in flows)
     # throughputs with the longer waits, and with the shorter ones
-    slow, quick = (mean, changed) if longer else (changed, mean)
-    most = int(np.nanargmax(np.abs(slow - quick)))  # the flow that differs most
+    longer, shorter = (mean, changed_mean) if waits_longer else (changed_mean, mean)
+    most = int(np.nanargmax(np.abs(longer - shorter)))  # the flow that differs most
     flow = scenario.members[most]
-    detail = f"pkt/s {words.format(_written(scenario, slow), _written(scenario, quick))}"
+    detail = f"pkt/s {words.format(_written(scenario, longer), _written(scenario, shorter))}"
     if scenario.flows[flow.group].count > 1:  # its group's mean may hide the difference
-        detail += f"; {flow.name} differs most: {slow[most]:.4g} and {quick[most]:.4g}"
+        detail += f"; {flow.name} differs most: {longer[most]:.4g} and {shorter[most]:.4g}"
     if differ is None:
         detail += "; the difference may be due to chance; more runs (`runs`) would tell"
     return Assumption("phase-effects", None if differ is None else False, detail)

@@ -32,7 +32,7 @@ from vegasmodel.engines.rounds.stock import (
 
 TOLERANCE = 1e-6  # packets: rounding error that a sum of arrivals may have
 EMPTY = 1e-9  # packets: a shorter queue counts as empty
-NEAR = 4.0  # packets of room in a buffer that may soon be full
+NEAR = 4.0  # packets: a buffer with room for at most this many counts as nearly full
 
 
 @jit
@@ -56,9 +56,9 @@ def _full(link: Queue) -> float:
 
     The packet in transmission is included.
     """
-    most = link.buffer + 1.0
+    packets = link.buffer + 1.0
     # the test saves time: a division by 1 takes as long as any other
-    return most if link.packets_per_work == 1.0 else most / link.packets_per_work
+    return packets if link.packets_per_work == 1.0 else packets / link.packets_per_work
 
 
 @inlined
@@ -89,21 +89,21 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
         area = _serve_sizes(link, before + link.rate * span - after, span, busy, capacity)
         count(link, after)
         # what does not fit is taken from the packets that have just arrived
-        come, over = link.rate * span, 0.0  # work that has arrived, and the part that does not fit
-        if come > 0.0:
-            more = after * link.packets_per_work - link.buffer - 1.0  # packets too many
-            over = more * link.rate / max(link.packet_rate, EMPTY)
-        full = after - max(min(over, come), 0.0)
+        arrived, excess = link.rate * span, 0.0  # work; ``excess`` is the part that does not fit
+        if arrived > 0.0:
+            packets = after * link.packets_per_work - link.buffer - 1.0  # too many by this number
+            excess = packets * link.rate / max(link.packet_rate, EMPTY)
+        full = after - max(min(excess, arrived), 0.0)
     else:
         area *= link.packets_per_work
         full = _full(link)
     if after > full:
         link.excess += after - full
         if link.mixed:
-            here = fluid(link)
+            before_drop = fluid(link)  # packets at the link
             remove_last(link, after - full)
             count(link, full)
-            area -= 0.5 * (here - fluid(link)) * span
+            area -= 0.5 * (before_drop - fluid(link)) * span
         else:
             # subtract what lies above the full queue: a triangle, as the queue has grown evenly
             area -= 0.5 * (after - full) ** 2 / slope * link.packets_per_work
@@ -129,16 +129,16 @@ def _serve_sizes(link: Queue, work: float, span: float, busy: float, capacity: f
     seconds). Each packet counts as one, whatever its size. Of the packet in transmission only the
     unsent part counts.
     """
-    come = 0.0  # packets that arrive
+    arrived = 0.0  # packets
     if link.packet_rate > 0.0 and link.rate > EMPTY:
         # Arriving packets per unit of work, which is a packet of the scenario's packet size. The
         # number lies between those of the largest and of the smallest packets; rounding errors
         # may put the quotient outside this range.
         ratio = min(max(link.packet_rate / link.rate, link.largest), link.smallest)
         append(link, link.rate * span, 1.0 / ratio, 0)
-        come = link.rate * span * ratio
-    here = fluid(link) - 0.5 * come  # mean number of packets if none were sent
-    return here * busy - transmit(link, work) / capacity
+        arrived = link.rate * span * ratio
+    mean = fluid(link) - 0.5 * arrived  # mean number of packets at the link if none were sent
+    return mean * busy - transmit(link, work) / capacity
 
 
 @jit
@@ -223,7 +223,7 @@ def share_by_flows(links: Table[Queue], k: int) -> None:
     matter, and stay as they are.
     """
     one, two = links[k], links[links[k].partner]
-    rate, delay = (one, two) if one.store < two.store else (two, one)
+    rate, delay = (one, two) if one.store < two.store else (two, one)  # class R comes first
     if rate.active > 0.0 and delay.active > 0.0:
         of_rate = rate.class_weight * rate.active
         share_capacity(rate, delay, of_rate / (of_rate + delay.active))
@@ -240,8 +240,8 @@ def departure_due(link: Queue, found: float, tolerance: float) -> bool:
     ``found``.
     """
     if link.mixed:
-        left = front_packets(link)
-        return left > 0.0 and np.abs(left - np.rint(left)) < tolerance
+        at_front = front_packets(link)
+        return at_front > 0.0 and np.abs(at_front - np.rint(at_front)) < tolerance
     return found > 0.5 and np.abs(found - np.rint(found)) < tolerance
 
 
@@ -288,9 +288,9 @@ def drop(link: Queue, work: float) -> None:
     if link.mixed:
         remove_last(link, work)
         count(link, link.queue - work)
-    kept = max(link.queue - work, 0.0)
-    link.served -= work - (link.queue - kept)
-    link.queue = kept
+    after = max(link.queue - work, 0.0)
+    link.served -= work - (link.queue - after)  # not 0 only if the link has sent a part of them
+    link.queue = after
     link.lost += work
 
 
@@ -313,18 +313,18 @@ def overflow(link: Queue, packets: float, work: float) -> float:
         return 0.0
     link.overflowed = 1
     lost = min(np.ceil(total * link.packets_per_work - TOLERANCE), packets)
-    gone = lost * work  # work of the dropped packets
-    if gone > link.queue + link.excess:  # more than there is: large packets dropped for small ones
-        link.served -= gone - (link.queue + link.excess)
-        total = gone - full
-    left = full + min(total - gone, 0.0)  # work that stays; below ``full`` if too much was dropped
+    dropped = lost * work  # work of the dropped packets
+    if dropped > link.queue + link.excess:  # large packets are dropped in place of small ones
+        link.served -= dropped - (link.queue + link.excess)
+        total = dropped - full
+    stays = full + min(total - dropped, 0.0)  # work; below ``full`` if too much was dropped
     if link.mixed:
-        remove_last(link, link.queue - left)
-        append(link, left - link.queue, work, 0)
-        count(link, left)
-    link.queue = left
-    link.excess = max(total - gone, 0.0)
-    link.lost += gone
+        remove_last(link, link.queue - stays)
+        append(link, stays - link.queue, work, 0)
+        count(link, stays)
+    link.queue = stays
+    link.excess = max(total - dropped, 0.0)
+    link.lost += dropped
     link.passed = 0.0  # RED counts from the last drop of any kind
     return lost
 

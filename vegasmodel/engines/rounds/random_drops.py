@@ -28,20 +28,20 @@ def _red_probability(link: Queue) -> float:
 
 
 @jit
-def _update_red_average(link: Queue, packets: float, seen: float) -> None:
-    """Update RED's average queue when ``packets`` packets arrive at a queue of ``seen`` packets.
+def _update_red_average(link: Queue, packets: float, queue: float) -> None:
+    """Update RED's average queue when ``packets`` packets arrive at a queue of ``queue`` packets.
 
     The average is an exponential moving average with one step for each arriving packet. If the link
     has been idle since the last arrival, the average first falls. It falls as if packets had
     arrived at an empty queue during the idle time, one per transmission time.
     """
-    missed = np.floor(link.capacity * link.idle)
+    idle_steps = np.floor(link.capacity * link.idle)  # transmission times in the idle time
     link.idle = 0.0
-    kept = 1.0 - link.weight
-    if missed > 0.0:
-        link.average *= kept**missed
-    kept = kept if packets == 1.0 else kept**packets  # a power takes long to compute
-    link.average += (1.0 - kept) * (seen - link.average)
+    factor = 1.0 - link.weight  # of the difference that is left after a packet
+    if idle_steps > 0.0:
+        link.average *= factor**idle_steps
+    factor = factor if packets == 1.0 else factor**packets  # a power takes long to compute
+    link.average += (1.0 - factor) * (queue - link.average)
 
 
 @jit
@@ -54,21 +54,21 @@ def _red_picks(link: Queue, packets: float, p: float) -> float:
     the packets n_0 .. m all pass is (2 - (m+1) p)/(2 - n_0 p). The function uses this formula to
     draw the number of the next packet that is dropped or marked.
     """
-    picked, left = 0.0, packets
-    while left > 0.0:
+    picked, rest = 0.0, packets
+    while rest > 0.0:
         # ``first`` is n_0, or the next packet if RED has already counted beyond n_0
         first = max(link.passed + 1.0, np.ceil(1.0 / p - TOLERANCE))
-        if first > link.passed + left + TOLERANCE:
+        if first > link.passed + rest + TOLERANCE:
             break
         # the probability that the packets up to m pass is a uniform random number; solved for m
         m = (2.0 - np.random.random() * (2.0 - first * p)) / p - 1.0
         number = max(np.ceil(m), first)  # of the packet that is dropped or marked
-        if number > link.passed + left + TOLERANCE:
+        if number > link.passed + rest + TOLERANCE:
             break
-        left -= number - link.passed
+        rest -= number - link.passed
         picked += 1.0
         link.passed = 0.0
-    link.passed += max(left, 0.0)
+    link.passed += max(rest, 0.0)
     return min(picked, packets)
 
 
@@ -84,17 +84,17 @@ def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[flo
     handles these arrivals before a departure at the same instant.
     """
     # RED looks at the packets that wait, without the one in transmission
-    found = before * link.packets_per_work
-    single = np.ceil(found - TOLERANCE) - 1.0  # what one arriving packet finds
-    if precedes and departure_due(link, found, TOLERANCE):
+    at_link = before * link.packets_per_work
+    single = np.ceil(at_link - TOLERANCE) - 1.0  # what one arriving packet finds
+    if precedes and departure_due(link, at_link, TOLERANCE):
         single += 1.0  # the departure of this instant is still to come
     # Several packets: the first of them finds ``before``, and the last ``link.queue`` - 1, as
     # ``link.queue`` contains the arrivals. RED does not count the packet in transmission. So
     # ``mean`` is the mean of these two numbers, less 1.
     mean = 0.5 * (before + link.queue) * link.packets_per_work - 1.5
-    seen = max(single if packets <= 1.0 else mean, 0.0)
-    _update_red_average(link, packets, seen)
-    p = _red_probability(link) if seen > 1.0 else 0.0
+    waiting = max(single if packets <= 1.0 else mean, 0.0)
+    _update_red_average(link, packets, waiting)
+    p = _red_probability(link) if waiting > 1.0 else 0.0
     if p <= 0.0:
         link.early = 0
         return 0.0, p

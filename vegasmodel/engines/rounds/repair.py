@@ -98,7 +98,7 @@ def send_lost_or_wait(f: Sender, holes: Floats, free: float, acks: float, end: f
         send_in_recovery(f, holes, free, acks)
         sent = f.pipe - before
         if 0.0 < sent < np.floor(free) and acks <= 1.0 and not f.paced_recovery:
-            f.wait_ends = end + sent * f.gap  # then the rest follows
+            f.wait_ends = end + sent * f.gap  # when the rest follows
 
 
 @rare
@@ -115,9 +115,9 @@ def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> 
         move_to_front(f, holes)
     for k in range(f.first_hole, f.holes):
         if holes[k, FIRST] <= first < holes[k, AFTER]:
-            own = split_hole(f, holes, k, first)  # from ``first`` on
-            split_hole(f, holes, own, first + lost)
-            holes[own, LOST_AGAIN] = 1.0
+            row = split_hole(f, holes, k, first)  # of the hole that begins with packet ``first``
+            split_hole(f, holes, row, first + lost)
+            holes[row, LOST_AGAIN] = 1.0
             return
 
 

@@ -26,11 +26,12 @@ __all__ = [
     "unlimited_window",
 ]
 
-UNCONTENDED = 64  # events per flow and round trip if the order of packets decides little
-CONTENDED = 1024  # events per flow and round trip if this order decides which flow loses packets
-MOST_SINGLE = 2**16  # events per flow and round trip near losses, if each is a single packet
+# limits on the number of events per flow and round trip (``resolution`` says when each holds)
+UNCONTENDED = 64  # the order of packets decides little
+CONTENDED = 1024  # the order of packets decides which flow loses packets
+MOST_SINGLE = 2**16  # near losses, where each event is a single packet
 ENDLESS = 2**13  # the same, if a window may exceed what the links and their buffers hold
-PAIR_CALM = 20, 32  # for one or two flows: events per flow and round trip, far from losses
+PAIR_CALM = 20, 32  # far from losses, for one or two flows: the least and the greatest limit
 SINGLE = 1.5  # with so many intervals per packet, no interval has two packets (``acks.portion``)
 
 
@@ -75,15 +76,14 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     delayed or the second case applies, otherwise ``UNCONTENDED``.
     """
     members = scenario.members
-    same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
+    equal_flows = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
     red = any(isinstance(link.queue, Red) for link in scenario.crossed)
-    few = same and len(members) <= 2 and not red
     pipe, held = held_packets(scenario)
     delays_acks = any(group.delayed_ack for group in scenario.flows)
     finite = _finite_buffers(scenario)
     waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
     uneven = waits and pipe > UNCONTENDED * len(members) and _often_idle(scenario)
-    pair = few and len(scenario.crossed) == 1
+    one_or_two = equal_flows and len(members) <= 2 and not red and len(scenario.crossed) == 1
     if not finite:
         parts = CONTENDED if delays_acks or uneven else UNCONTENDED
         return parts, parts
@@ -92,7 +92,7 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
         near = min(near, max(ENDLESS, math.ceil(SINGLE * held)))
     if delays_acks:
         return near, near
-    if not pair or uneven or pipe > PAIR_CALM[0] * min(finite):
+    if not one_or_two or uneven or pipe > PAIR_CALM[0] * min(finite):
         return near, CONTENDED
     short = waits or pipe <= UNCONTENDED
     return near, UNCONTENDED if short else int(np.clip(math.sqrt(held), *PAIR_CALM))

@@ -21,10 +21,12 @@ BINADES = 32  # number of binades; the last ends at 2^19 s
 # ``roundings`` enlarges the rounding errors, as if the unit of ns-2's clock were longer: so long
 # that between 256 and 512 s the fastest link sends ``UNIT`` packets in one unit.
 UNIT = 1e-7
-OWN = 8.0  # units of the clock, not enlarged: this simulator's own rounding errors are smaller
+# times that differ by fewer units of ns-2's clock, not enlarged, count as one instant: the rounding
+# errors of this simulator itself are smaller
+LEAST_UNITS = 8.0
 
 
-def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
+def roundings(scenario: Scenario, members: list[Member], network: Routes) -> Floats:
     """A table of capacities and delays, changed so that times have rounding errors as in ns-2.
 
     ns-2 stores times as floating-point numbers. So it rounds times to a unit, and the unit doubles
@@ -47,7 +49,7 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     that differ in the fourth digit. The table has no rows if the links do not behave as in ns-2, or
     if a flow has random delays (``delay_noise``).
     """
-    links, hops = way.links, way.hops[way.first[0] :]
+    links, hops = network.links, network.hops[network.first[0] :]
     if any(member.flow.delay_noise > 0.0 for member in members):
         return np.zeros((0, 2))
     if not link_stack(scenario).scheduled_ties:
@@ -73,19 +75,19 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     # ns-2 rounds the transmission times of packets. For the largest packets of a queue, a changed
     # capacity has this effect. For smaller packets, their sizes (``works``) are changed.
     capacity = largest / rounded(largest / links["capacity"])
-    instant = np.maximum(0.25 * scale, OWN) * units * links["capacity"]
+    instant = np.maximum(0.25 * scale, LEAST_UNITS) * units * links["capacity"]
     capacity_here = links["capacity"][hops["link"]]
     works = rounded(hops["work"] / capacity_here) * capacity[:, hops["link"]]
     works = np.where(hops["work"] == largest[hops["link"]], hops["work"], works)
     # for flows of one group and RTT, the rounding errors from each queue to the next, by row
-    more: dict[tuple[int, float], list[Floats]] = {}
-    queues = {key: k for k, key in enumerate(way.keys)}
+    wire_errors: dict[tuple[int, float], list[Floats]] = {}
+    queues = {key: k for k, key in enumerate(network.keys)}
     for member in members:
-        if (member.group, member.rtt) not in more:
+        if (member.group, member.rtt) not in wire_errors:
             legs = wires_between(scenario, member, live_links(scenario, member, queues))
             errors = [(rounded(wires) - wires).sum(axis=1) for wires in legs]
-            more[member.group, member.rtt] = errors
+            wire_errors[member.group, member.rtt] = errors
     delays = hops["to_next"] + np.column_stack(
-        [errors for member in members for errors in more[member.group, member.rtt]]
+        [errors for member in members for errors in wire_errors[member.group, member.rtt]]
     )
     return np.hstack([capacity, np.minimum(instant, INSTANT), works, delays])

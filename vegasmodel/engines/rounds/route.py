@@ -32,7 +32,7 @@ from vegasmodel.engines.rounds.access import (
     is_slow,
     queues_at_sender,
 )
-from vegasmodel.engines.rounds.ack_queues import ack_queues, other
+from vegasmodel.engines.rounds.ack_queues import ack_queues, opposite
 from vegasmodel.engines.rounds.classes import Key, class_record, class_stores, share_changes
 from vegasmodel.engines.rounds.clocks import clocks
 from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
@@ -102,7 +102,7 @@ def _ack_queue(link: Link, group: Flow, queues: dict[Key, int]) -> int | None:
     class in its key is empty. If the link has no such queue either, the result is ``None``: the
     link then delays ACKs by a constant time.
     """
-    way = other(group.direction)
+    way = opposite(group.direction)
     acks_alone = queues.get((link.name, way, ""))
     return queues.get(_key(link, way, group), acks_alone)
 
@@ -119,13 +119,13 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
     queued = [queues_at_sender(scenario, group) for group in scenario.flows]
     slow = [is_slow(scenario, group) for group in scenario.flows]
     for member in scenario.members:
-        for end, there in ((SENDER, queued), (RECEIVER, slow)):
-            if there[member.group]:
+        for end, has_queue in ((SENDER, queued), (RECEIVER, slow)):
+            if has_queue[member.group]:
                 found[member.name, end, ""] = len(found)
     return found
 
 
-def _plain(capacity: float, room: float, record: NDArray[np.void]) -> None:
+def _droptail(capacity: float, room: float, record: NDArray[np.void]) -> None:
     """Fill in the ``record`` of a drop-tail queue in which ``room`` packets can wait."""
     record["capacity"], record["buffer"] = capacity, room
     record["discipline"], record["partner"], record["packets_per_work"] = DROPTAIL, -1, 1.0
@@ -136,7 +136,7 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
     acks_alone = _acks_alone(scenario, link, key)
     # an infinite buffer: no ACK is lost in a queue that only ACKs cross
     room = math.inf if acks_alone else link.room(link_stack(scenario), key[2])
-    _plain(link.capacity, room, record)
+    _droptail(link.capacity, room, record)
     record["loss_hazard"] = -math.log1p(-min(link.loss, 1.0 - 1e-12))
     if acks_alone:
         return
@@ -188,8 +188,8 @@ def wires_between(scenario: Scenario, member: Member, live: list[bool]) -> list[
     data = work(scenario, group)
     ack = scenario.ack_size / scenario.packet_size
     access, leg = scenario.access_rate(group), access_leg(scenario, member)
-    # access wires: ``first`` for data at the sender, ``out`` for data at the receiver, and ``back``
-    # for ACKs at either of them
+    # Seconds on the access wires: ``first`` for data at the sender, ``out`` for data at the
+    # receiver, and ``back`` for ACKs at either of them.
     out, back = data / access + leg, ack / access + leg
     first = out
     if group.delay_noise > 0.0:  # the first wire then has the propagation delays of all four
@@ -197,7 +197,7 @@ def wires_between(scenario: Scenario, member: Member, live: list[bool]) -> list[
     queued = queues_at_sender(scenario, group)
     wires = [[first]] if queued else []
     wires += [[data / link.capacity + link.delay] for link in path]
-    wires += [[]] if is_slow(scenario, group) else []  # a slow receiver has a queue
+    wires += [[]] if is_slow(scenario, group) else []  # a slow access link at the receiver: a queue
     wires[-1] += [out, back]
     for link, stops in zip(reversed(path), live, strict=True):
         if stops:
@@ -233,7 +233,7 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     access = {one.name: scenario.access_rate(one.flow) for one in members}
     for key, k in queues.items():
         if key[1] in ENDS:
-            _plain(access[key[0]], math.inf, links[k])
+            _droptail(access[key[0]], math.inf, links[k])
             continue
         _link_record(scenario, by_name[key[0]], key, links[k])
         if key[2]:  # the link has a second queue, for the other class
@@ -241,23 +241,21 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
             links[k]["partner"] = queues[twin]
     # The rows of the table of hops, with the columns ``names``. Flows of one group with equal RTTs
     # take the same path, unless they cross the queues of their own access links.
-    ways: dict[tuple[int, float, str], list[Hop]] = {}
+    paths: dict[tuple[int, float, str], list[Hop]] = {}
     rows: list[tuple[float, ...]] = []
     first = []
     for i, member in enumerate(members):
         first.append(len(rows))
-        own = member.name if (member.name, SENDER, "") in queues else ""
-        way = ways.get((member.group, member.rtt, own))
-        if way is None:
-            way = ways[member.group, member.rtt, own] = _way(
-                scenario, member, queues, links["capacity"]
-            )
-        rows += [(i, *hop) for hop in way]
+        own_queues = member.name if (member.name, SENDER, "") in queues else ""
+        key_of_path = member.group, member.rtt, own_queues
+        if key_of_path not in paths:
+            paths[key_of_path] = _path(scenario, member, queues, links["capacity"])
+        rows += [(i, *hop) for hop in paths[key_of_path]]
     hops, starts = np.zeros(len(rows), HOP), np.array(first)
     names = ("flow", "link", "data", "last", "precedes", "work", "wire", "to_next")
     for name, column in zip(names, zip(*rows, strict=True), strict=True):
         hops[name] = column
-    # which of several events at one instant comes first
+    # what decides which of several events at one instant comes first
     links["instant"] = INSTANT
     if link_stack(scenario).scheduled_ties:
         hops["lead"] = _leads(hops["link"], hops["wire"])
@@ -275,7 +273,9 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     return Routes(tuple(queues), links, hops, starts + len(stores), shares, span)
 
 
-def _way(scenario: Scenario, member: Member, queues: dict[Key, int], capacity: Floats) -> list[Hop]:
+def _path(
+    scenario: Scenario, member: Member, queues: dict[Key, int], capacity: Floats
+) -> list[Hop]:
     """The path of a flow: the queues that its data and then its ACKs cross, in order.
 
     ``capacity`` [queue] are the queues' capacities in packets/s.
@@ -338,9 +338,9 @@ def _leads(links: NDArray[np.int64], wires: Floats) -> Floats:
     """
     leads = np.zeros(len(wires))
     for k in set(links):
-        here = links == k
-        lengths, place = np.unique(np.round(wires[here], 12), return_inverse=True)
-        leads[here] = place / max(len(lengths) - 1, 1)
+        hops = links == k  # those at this queue
+        lengths, rank = np.unique(np.round(wires[hops], 12), return_inverse=True)
+        leads[hops] = rank / max(len(lengths) - 1, 1)
     return leads
 
 

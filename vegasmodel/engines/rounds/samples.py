@@ -29,15 +29,15 @@ from vegasmodel.engines.rounds.state import Net, Sender, rare
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
-INSTANT = 1e-12  # seconds
+INSTANT = 1e-12  # seconds: shorter steps count as this long, to avoid a division by 0
 ROUNDING = 1e-6  # packets: rounding error that a number of packets may have
 
 
 @rare
 def _part_ahead(f: Sender, now: float) -> float:
     """The fraction of the ACKs of the present step (``Sender.ahead``) that arrive after ``now``."""
-    left = max(f.ahead_until - now, 0.0)
-    return min(left / max(f.ahead_until - f.ahead_since, INSTANT), 1.0)
+    remaining = max(f.ahead_until - now, 0.0)
+    return min(remaining / max(f.ahead_until - f.ahead_since, INSTANT), 1.0)
 
 
 @rare
@@ -149,13 +149,13 @@ def _take_sample(net: Net, k: int, time: float, out_flow: Floats, out_queue: Flo
             h = net.hops[e]
             queues = net.copies if h.link == k else net.links
             rtt += waiting(queues, h.link, queues[h.link].queue, h.work)
-        mine = out_flow[row, f.member]  # sums over the short flows of a group
-        mine[0] += window(f) if active else 0.0
-        mine[1] += f.sent
-        mine[2] = rtt
-        mine[3] += delivered_by(f, link.now)
-        mine[4] = f.base
-        mine[5] += f.lost
+        values = out_flow[row, f.member]  # windows and counts are sums over a group's short flows
+        values[0] += window(f) if active else 0.0
+        values[1] += f.sent
+        values[2] = rtt
+        values[3] += delivered_by(f, link.now)
+        values[4] = f.base
+        values[5] += f.lost
     out_queue[row, k] = waiting_now(link)
     net.links[k].sampled += 1
 

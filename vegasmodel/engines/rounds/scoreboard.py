@@ -140,5 +140,5 @@ def known_lost(f: Sender, holes: Floats, k: int) -> float:
     if f.counts_places:
         return min(holes[k, AFTER], max(_lost_below(f, holes), holes[k, FIRST]))
     # Linux has marked the hole; for others it is lost if a packet behind it has arrived
-    known = holes[k, KNOWN_LOST] > 0.0 if f.rack else holes[k, AFTER] < f.received
-    return holes[k, AFTER] if known else holes[k, FIRST]
+    lost = holes[k, KNOWN_LOST] > 0.0 if f.rack else holes[k, AFTER] < f.received
+    return holes[k, AFTER] if lost else holes[k, FIRST]

@@ -35,10 +35,10 @@ from vegasmodel.engines.rounds.acks import (
 )
 from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.delayed_ack import (
+    adapt_ato,
     delack_expiry,
     delay_ack,
     delay_duplicate,
-    hear,
     packets_per_ack,
     pause_ended,
     sample_single,
@@ -130,10 +130,10 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: boo
     because its packet was sent only once. If ``once`` is False, no ACK of a packet with a number
     below ``untimed`` gives a sample.
     """
-    alike = acks_to_change(f)  # ACKs until the window is at its next whole number
+    to_change = acks_to_change(f)  # ACKs until the window is at its next whole number
     if each > 1.0 and f.counts_packets:  # Linux: an ACK of two packets counts like two ACKs
-        alike /= each
-    acks = min(acks, max(np.floor(alike), 1.0))
+        to_change /= each
+    acks = min(acks, max(np.floor(to_change), 1.0))
     if in_cwr(f):
         if f.halves_rate:
             return 1.0
@@ -172,7 +172,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     if f.stale <= f.acked < f.stale_end:
         untimed = max(untimed, f.stale_end)
     once = not f.overdue_checks or f.acked >= untimed  # the first ACK gives an RTT sample
-    hear(f, 1.0, first, first)
+    adapt_ato(f, 1.0, first, first)
     # packets that an ACK acknowledges, and packets that have arrived by the end of the step
     each, ready = packets_per_ack(f), portion(p, now, step)
     if f.delack_packets + ready < each:
@@ -194,7 +194,9 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     packets = acks * each - f.delack_packets
     end = acknowledge(f, p, packets, now, acks if once else 0.0)
     f.received = f.acked + acks * each
-    hear(f, packets - 1.0, end if packets <= 2.0 else first + (end - first) / (packets - 1.0), end)
+    adapt_ato(
+        f, packets - 1.0, end if packets <= 2.0 else first + (end - first) / (packets - 1.0), end
+    )
     use_quick_acks(f, acks)
     _advance_window(f, acks, each, now, end, decides, alone)
     return end
@@ -254,7 +256,7 @@ def _advance_window(
         decide_per_ack(f)
     if f.hystart:
         sample(f, f.rtt_last, end, f.acked, acks)
-    swell = in_slow_start(f)  # each ACK may then release more packets than it acknowledges
+    slow_start = in_slow_start(f)  # each ACK may then release more packets than it acknowledges
     if full or not f.grows_when_full:
         grow(f, packets if f.counts_packets else acks, end)
     restart_timer(f, end)
@@ -263,7 +265,7 @@ def _advance_window(
     limit_flight(f)
     if not waits_first(f, acks):
         free = usable_window(f, now)
-        send_or_wait(f, free, 1.0 if acks <= 1.0 else (free if swell else packets))
+        send_or_wait(f, free, 1.0 if acks <= 1.0 else (free if slow_start else packets))
 
 
 @jit
@@ -286,9 +288,8 @@ def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
         if after.back - now > step or after.first == f.round_end:
             return
         intact = p.lost == 0.0 and p.marked == 0 and after.first == p.first + p.packets
-        # the sender processes each of these ACKs by itself
-        each = f.holes > 0 and (f.overdue_checks or f.phase == RECOVERY)
-        if not intact or each:
+        one_by_one = f.holes > 0 and (f.overdue_checks or f.phase == RECOVERY)  # ACKs count singly
+        if not intact or one_by_one:
             return
         after.first = p.first
         after.packets += p.packets
@@ -383,9 +384,9 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float
     while True:
         f.event = DATA
         send_nothing(f)
-        heard = f.delivered + f.acks
+        before = f.delivered + f.acks
         _next_interval(f, ring, holes, f.time, step)
-        if f.delivered + f.acks != heard:
+        if f.delivered + f.acks != before:  # ACKs have arrived
             f.ahead_until = f.time
         if f.jitter > 0.0 and f.event == DATA:
             begin_wait(f, holes, f.time)
@@ -427,7 +428,7 @@ def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, st
         if p.back <= now:
             _pop(f, ring)
             continue
-        # a pause: what happens before its end? Otherwise its end is what happens next
+        # a pause: either an event comes before its end, or its end is what happens next
         due = f.deadline if _armed(f) else NEVER
         if _next_wait_end(f) < min(p.back, due):
             _end_first_wait(f, holes, now)

@@ -45,7 +45,7 @@ from vegasmodel.metrics import Floats
 
 
 @rare
-def _rtt_of_small(net: Net, f: Sender) -> float:
+def _handshake_rtt(net: Net, f: Sender) -> float:
     """The RTT in seconds of a packet of the TCP handshake, with the present queues."""
     rtt = f.rtt
     for e in range(f.hop, f.hop + f.hops):
@@ -58,7 +58,7 @@ def _rtt_of_small(net: Net, f: Sender) -> float:
 
 
 @rare
-def _send_small(net: Net, f: Sender) -> None:
+def _send_handshake_packet(net: Net, f: Sender) -> None:
     """Add a packet of the TCP handshake, of size ``Sender.syn``, to the flow's first queue."""
     k = net.hops[f.hop].link
     link = net.links[k]
@@ -75,9 +75,9 @@ def _handshake(net: Net, f: Sender) -> float:
 
     The SYN joins the flow's first queue. The time is computed from the present queues.
     """
-    rtt = _rtt_of_small(net, f)
+    rtt = _handshake_rtt(net, f)
     if net.hops[f.hop].data:
-        _send_small(net, f)
+        _send_handshake_packet(net, f)
     syn_acknowledged(f, f.time, rtt)
     return rtt
 
@@ -138,8 +138,8 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     if f.next == 0.0:  # the first round trip of Vegas begins
         f.round_start = now
     if f.event == CONNECTED and f.third_ack:  # the handshake's last ACK leaves before the data
-        f.receiver_rtt = _rtt_of_small(net, f)  # from the SYN-ACK to this ACK
-        _send_small(net, f)
+        f.receiver_rtt = _handshake_rtt(net, f)  # from the SYN-ACK to this ACK
+        _send_handshake_packet(net, f)
     f.event, f.first, f.spread, f.retransmit, f.late = DATA, f.next, 0.0, -1.0, 0.0
     f.burst = min(np.floor(window(f)), f.size - f.next)
     arm(f, now)

@@ -46,7 +46,8 @@ OPEN, RECOVERY = range(2)  # whether a sender is in a recovery after a loss
 DATA, TIMER, START, CONNECTED, REST = range(5)
 # why a sender's timer expires: the retransmission timeout, or Linux's two earlier timers
 RETRANSMIT, TAIL_PROBE, REORDERING = range(3)
-# bits of ``without``: no rounding of backlogs, decisions at each ACK, timers without clock ticks
+# bits of ``Sender.without``, for experiments: backlogs are not rounded, Vegas decides at each ACK,
+# timers have no clock ticks
 WITHOUT_ROUNDING, WITHOUT_ROUNDS, WITHOUT_TICKS = 1, 2, 4
 
 MECHANISMS = tuple(field.name for field in fields(Mechanisms))
@@ -84,7 +85,8 @@ class Sender(Mechanisms):
     first_window: float  # window at its start, packets
     syn_in_window: bool  # packet 0 is the SYN: it does not count as delivered
     syn: float  # size of a handshake's packets, in data packets; 0: no handshake
-    # the functions that move its window; a user's are called by address (``engines/outside.py``)
+    # The functions that move its window. Those of a user's law are called by their addresses
+    # (``engines/outside.py``).
     rules: int  # number of the set of functions (``rules.py``); 0: those at the addresses below
     drift_at: int  # address of ``drift``; 0: no function is called by address
     cut_at: int  # address of ``cut``; 0: a loss multiplies the window by ``decrease``
@@ -242,10 +244,11 @@ class Sender(Mechanisms):
     delivered: float  # packets of ``arrived`` that cumulative ACKs have acknowledged
     rtt_area: float  # sum of the RTT samples, seconds
     rtt_samples: float  # number of these samples
-    ahead: float  # packets in ``delivered`` whose ACKs arrive only between these two times:
+    # ACKs that have been counted already, but arrive only from ``ahead_since`` to ``ahead_until``
+    ahead: float  # packets in ``delivered`` that these ACKs acknowledge
     ahead_since: float  # seconds; the present interval of sending begins then
     ahead_until: float  # seconds
-    ahead_acks: float  # packets in ``acks`` whose ACKs arrive only between these two times
+    ahead_acks: float  # packets in ``acks`` that belong to these ACKs
     warm: int  # 1: warm-up is over
     mark_delivered: float  # ``delivered`` when warm-up ended; the next five likewise
     mark_sent: float
@@ -469,7 +472,7 @@ class Net(NamedTuple):
     flows: Table[Sender]
     hops: Table[Hop]  # the hops of all flows; those of one flow stand together
     links: Table[Queue]  # one queue per link and direction, or two if the link has classes
-    copies: Table[Queue]  # of ``links``, in which ``samples.py`` goes on to a sample's instant
+    copies: Table[Queue]  # of ``links``; ``samples.py`` advances them to the instant of a sample
     rings: Table[Parcel]  # parcels on their way to each hop; at a first hop, ACKs to the flow
     free: NDArray[np.int64]  # one number: the index from which on ``rings`` is not in use
     receivers: Table[Receiver]  # of all flows, or empty if no queue holds ACKs

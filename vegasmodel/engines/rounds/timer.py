@@ -35,9 +35,9 @@ from vegasmodel.stacks.stack import MIN_RTO
 
 TIMEOUT_MIN = 0.002  # seconds that Linux adds to its two early timers; TCP_TIMEOUT_MIN_US
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
-LEVELS = 63.0, 504.0  # ticks from which on timers are rounded to 8 and 64 ticks (LVL_START)
-GRAINS = 64.0  # ticks: the longest pauses end only at multiples of this
-# what part of an old smoothed RTT, and of its old mean deviation, is left after 0, 1, 2 ... samples
+LEVELS = 63.0, 504.0  # lengths in ticks from which on timers end at multiples of 8 and 64 ticks
+GRAINS = 64.0  # ticks: timers from the second of these lengths on end at multiples of this
+# the weight of the old smoothed RTT, and of its old mean deviation, after 0, 1, 2 ... samples
 MEAN_KEPT, DEVIATION_KEPT = (np.array([kept**k for k in range(65)]) for kept in (0.875, 0.75))
 INITIAL_RTO = 1.0  # seconds until a lost SYN is sent again; TCP_TIMEOUT_INIT
 
@@ -100,10 +100,10 @@ def arm(f: Sender, now: float) -> None:
     f.deadline = expiry(f, now, pause)
     if not f.tail_probe or f.phase != OPEN or f.holes > 0 or f.mean_rtt == 0.0:
         return
-    due = 2.0 * f.mean_rtt + (MIN_RTO if f.cwnd < 2.0 else TIMEOUT_MIN)  # seconds to the probe
-    lost = f.timed_out and f.acked < f.recover  # it repairs the losses of a timeout: no probe
-    if due < pause and f.acked >= f.probed and not lost:
-        f.deadline, f.timer_kind = expiry(f, now, due), TAIL_PROBE
+    to_probe = 2.0 * f.mean_rtt + (MIN_RTO if f.cwnd < 2.0 else TIMEOUT_MIN)  # seconds
+    after_timeout = f.timed_out and f.acked < f.recover  # no probe while it repairs these losses
+    if to_probe < pause and f.acked >= f.probed and not after_timeout:
+        f.deadline, f.timer_kind = expiry(f, now, to_probe), TAIL_PROBE
 
 
 @rare
@@ -146,16 +146,16 @@ def reordering_window(f: Sender) -> float:
     Linux waits only outside of a recovery, and only while fewer than three duplicate ACKs have
     arrived (tcp_rack_reo_wnd).
     """
-    return min(0.25 * f.min_rtt, f.mean_rtt)  # srtt_us is eight times the mean
+    return min(0.25 * f.min_rtt, f.mean_rtt)  # the kernel's srtt_us >> 3 is the mean RTT
 
 
 @rare
-def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
-    """Set Linux's reordering timer (RACK) to expire about ``left`` seconds after ``now``.
+def arm_reordering_timer(f: Sender, now: float, pause: float) -> None:
+    """Set Linux's reordering timer (RACK) to expire about ``pause`` seconds after ``now``.
 
     When it expires, the first missing packet counts as lost.
     """
-    f.deadline, f.timer_kind = expiry(f, now, left + TIMEOUT_MIN), REORDERING
+    f.deadline, f.timer_kind = expiry(f, now, pause + TIMEOUT_MIN), REORDERING
 
 
 @rare

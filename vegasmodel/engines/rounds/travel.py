@@ -42,7 +42,7 @@ from vegasmodel.engines.rounds.state import (
 from vegasmodel.engines.rounds.turns import join
 from vegasmodel.laws.packets import NEVER
 
-INSTANT = 1e-12  # seconds
+INSTANT = 1e-12  # seconds: packets of a shorter interval arrive together
 
 
 @jit
@@ -73,7 +73,7 @@ def arrive_evenly(net: Net, e: int, time: float, found: float, group: Group) -> 
     f, link = net.flows[h.flow], net.links[h.link]
     _note_lateness(link, time)
     first_here = arrives_first(h, link)  # 1: before a departure at the same instant
-    joining = group.packets - h.silent
+    joining = group.packets - h.silent  # the others have no ACK that could join the queue
     lost, marks = random_drops(link, joining, found, h.data, first_here, f.ecn_capable)
     if e == f.hop:
         lost = max(lost, f.owed_loss)  # with synchronised losses
@@ -115,13 +115,13 @@ def _join_class(net: Net, e: int, time: float, group: Group, acks_lost: float) -
     """
     h, fits, g = net.hops[e], True, group
     if g.packets > 0.0 or acks_lost == 0.0:
-        gone = g.lost if acks_lost == 0.0 else 0.0
-        there = Group(g.first, g.packets, gone, g.rtt_mean, g.rtt_min, g.marked, g.sent_at)
-        fits = join(net, h.link, e, time, there, h.work, 0.0)
+        lost = g.lost if acks_lost == 0.0 else 0.0  # directly behind these packets
+        joining = Group(g.first, g.packets, lost, g.rtt_mean, g.rtt_min, g.marked, g.sent_at)
+        fits = join(net, h.link, e, time, joining, h.work, 0.0)
     if acks_lost > 0.0:
         first = g.first + g.packets
-        rest = Group(first, acks_lost, g.lost, g.rtt_mean, g.rtt_min, g.marked, g.sent_at)
-        fits = join(net, h.link, e, time, rest, 0.0, 0.0) and fits
+        lost_acks = Group(first, acks_lost, g.lost, g.rtt_mean, g.rtt_min, g.marked, g.sent_at)
+        fits = join(net, h.link, e, time, lost_acks, 0.0, 0.0) and fits
     return fits
 
 
@@ -132,8 +132,8 @@ def arrive_at_once(net: Net, e: int, time: float, group: Group) -> bool:
     Hop ``e`` stands for this queue on the path of one flow. Each packet waits behind those before
     it. Returns False if the memory for packets in flight is full; the run then fails.
     """
-    # number of the first packet, number of packets, lost packets behind them, mean and least time
-    # travelled so far, whether one has an ECN mark, and when the last was sent (``state.Group``)
+    # number of the first packet, number of packets, number of lost packets directly behind them,
+    # mean and least time travelled so far, whether one has an ECN mark, and when the last was sent
     first, packets, behind, spent, least, mark, sent_at = group
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
@@ -142,33 +142,35 @@ def arrive_at_once(net: Net, e: int, time: float, group: Group) -> bool:
     lost, marks = random_drops(link, packets, link.queue, h.data, first_here, f.ecn_capable)
     if e == f.hop and packets >= 1.0:
         lost = max(lost, f.owed_loss)  # with synchronised losses
-    stay = room_for(link, packets - lost, first_here)
-    lost = packets - stay
+    joining = room_for(link, packets - lost, first_here)  # number of packets that join the queue
+    lost = packets - joining
     link.arrived += packets * h.work
     link.lost += lost * h.work
     lost = _count_lost(f, h, lost)
-    kept = packets - lost  # with lost ACKs, which travel on
+    kept = packets - lost  # number that travels on; ``lost`` is now 0 for ACKs (``_count_lost``)
     mark, fits = max(mark, int(marks > 0.0)), True
     if link.partner >= 0:
-        there = Group(first, stay, lost + behind, spent, least, mark, sent_at)
-        return _join_class(net, e, time, there, kept - stay)
+        group = Group(first, joining, lost + behind, spent, least, mark, sent_at)
+        return _join_class(net, e, time, group, kept - joining)
     wait = waiting(net.links, h.link, link.queue + h.work, h.work)
-    one = min(kept, 1.0)  # the first packet travels on by itself, the others as a group
+    # the first packet travels on by itself
+    one = min(kept, 1.0)
     if kept > 0.0:
-        enqueue(link, min(stay, 1.0), h.work)
-        rest = 0.0 if packets > 1.0 or lost > 0.0 else behind
+        enqueue(link, min(joining, 1.0), h.work)
+        lost_behind = 0.0 if packets > 1.0 or lost > 0.0 else behind
         back = time + (h.to_next + wait)
-        there = Group(first, one, rest, spent + wait, least + wait, mark, sent_at)
-        fits = forward(net, e, back, there)
+        single = Group(first, one, lost_behind, spent + wait, least + wait, mark, sent_at)
+        fits = forward(net, e, back, single)
+    # the others follow as a group, with the losses behind them
     if packets > 1.0 or lost > 0.0:
-        more = kept - one
-        enqueue(link, max(stay - 1.0, 0.0), h.work)
-        gap = min(more, 1.0) * h.work / link.capacity  # from the first packet to the second
-        last = waiting(net.links, h.link, link.queue, h.work)  # seconds that the last one waits
-        mean = 0.5 * ((spent + wait + gap) + (spent + last))
-        back, rtt = time + (h.to_next + last), least + wait + gap
-        there = Group(first + one, more, lost + behind, mean, rtt, mark, sent_at)
-        fits = forward_apart(net, e, back, there) and fits
+        others = kept - one
+        enqueue(link, max(joining - 1.0, 0.0), h.work)
+        gap = min(others, 1.0) * h.work / link.capacity  # from the first packet to the second
+        last_wait = waiting(net.links, h.link, link.queue, h.work)  # of the last packet
+        mean = 0.5 * ((spent + wait + gap) + (spent + last_wait))
+        back, rtt = time + (h.to_next + last_wait), least + wait + gap
+        group = Group(first + one, others, lost + behind, mean, rtt, mark, sent_at)
+        fits = forward_apart(net, e, back, group) and fits
     return fits
 
 

@@ -231,8 +231,8 @@ def _by_volume(net: Net, rate: Queue, delay: Queue) -> Queue:
     """
     if rate.waiting > 0.0 and delay.waiting > 0.0:
         # class R sends if its volume over its share is the smaller one
-        first = rate.share * delay.volume > delay.share * rate.volume
-        link = rate if first else delay
+        rate_sends = rate.share * delay.volume > delay.share * rate.volume
+        link = rate if rate_sends else delay
         link.volume += _first_work(net, link)
         delay.lag = max(rate.volume * delay.share / rate.share - delay.volume, 0.0)
         return link
@@ -257,43 +257,44 @@ def _by_rounds(net: Net, rate: Queue, delay: Queue, now: float) -> Queue:
     robin. In each round each class has one turn. In its turn it may send a number of bytes in
     proportion to its share. A class is passed over if it must not send now (``_permitted``).
     """
-    link, other = (rate, delay) if rate.turn else (delay, rate)
-    # The loop looks at class 1 (``link``) and class 2 (``other``). ``first`` is the first of them
-    # that has a packet, and ``found`` the one that sends; 0 stands for none. ``short`` (``deficit``
-    # in cbq.cc) becomes 1 if a class may send now, but has no bytes left in this round. Then
-    # ``short`` becomes 2, and the loop runs once more: such a class now sends all the same.
-    first, found, short = 0, 0, 0
+    first, second = (rate, delay) if rate.turn else (delay, rate)
+    # Each pass of the loop looks at the class whose turn it is (number 1) and at the other class
+    # (number 2). ``has_packet`` is the number of the first class with a waiting packet, and
+    # ``sends`` that of the class that may send; 0 stands for none. ``short`` (``deficit`` in
+    # cbq.cc) becomes 1 if a class may send now, but has no bytes left in this round. Then ``short``
+    # becomes 2, and the loop runs once more: such a class now sends all the same.
+    has_packet, sends, short = 0, 0, 0
     while True:
         for k in (1, 2):
-            one, two = (link, other) if k == 1 else (other, link)
+            one, two = (first, second) if k == 1 else (second, first)
             if short < 2 and one.credit <= 0.0:
                 one.credit += np.floor(one.share * (rate.round_bytes / rate.shares_sum))
             if one.waiting > 0.0:
-                if first == 0:
-                    first = k
+                if has_packet == 0:
+                    has_packet = k
                 if not _permitted(one, two, rate, now):
                     _hold_back(one, now)
                 elif one.credit > 0.0 or short > 1:
-                    found = k
+                    sends = k
                     break
                 else:
                     short = 1
             one.credit = 0.0
-        if found or short != 1:
+        if sends or short != 1:
             break
         short = 2
-    # if no class is found that may send, the first one with a packet sends all the same
-    chosen = link if max(found, first * (found == 0)) == 1 else other
-    again = False  # whether the class keeps its turn, because it has bytes left
-    if found:
+    # if no class may send, the first one with a packet sends all the same
+    chosen = first if max(sends, has_packet * (sends == 0)) == 1 else second
+    keeps_turn = False  # whether the class may go on in this turn, because it has bytes left
+    if sends:
         work = _first_work(net, chosen)
         if chosen.credit > 0.0:
             chosen.credit -= np.rint(work * rate.packet_bytes)
-        again = chosen.credit > 0.0
+        keeps_turn = chosen.credit > 0.0
         _note_use(chosen, rate, work, now)
     # class R has the next turn if it keeps its turn, or if class D does not keep its own
     chosen_is_rate = chosen.store == rate.store
-    rate.turn = int(chosen_is_rate == again)
+    rate.turn = int(chosen_is_rate == keeps_turn)
     return chosen
 
 
@@ -316,8 +317,8 @@ def _permitted(one: Queue, two: Queue, rate: Queue, now: float) -> bool:
     if _under_limit(one, now):
         one.held_back = 0
         return True
-    lends = rate.all_until <= now + rate.instant / rate.capacity
-    return lends and not (_under_limit(two, now) and two.waiting > 0.0)
+    room_on_link = rate.all_until <= now + rate.instant / rate.capacity
+    return room_on_link and not (_under_limit(two, now) and two.waiting > 0.0)
 
 
 @jit

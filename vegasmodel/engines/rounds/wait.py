@@ -48,10 +48,10 @@ def _may_send(f: Sender, holes: Floats, free: float) -> bool:
     packets that the receiver misses. The result is False for Linux in a recovery, because Linux
     does not wait then.
     """
-    mends = f.phase == RECOVERY and f.scoreboard  # a recovery with SACK sends lost packets first
-    if free < 1.0 or (mends and f.paced_recovery):
+    sack_recovery = f.phase == RECOVERY and f.scoreboard  # it sends lost packets first
+    if free < 1.0 or (sack_recovery and f.paced_recovery):
         return False
-    if mends:
+    if sack_recovery:
         for k in range(f.first_hole, f.holes):
             # a packet is known to be lost, and not sent again yet
             if max(holes[k, FIRST], holes[k, NOT_RESENT]) < known_lost(f, holes, k):
@@ -94,16 +94,18 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
     limit_flight(f)
     free = _free(f, f.time)
     if _may_send(f, holes, free):
-        if f.acked >= f.high and not f.overdue_checks:  # ns-2's Vegas lets its timer run on
-            arm(f, f.time)  # the first packet in flight (RFC 6298, 5.1; ``output`` in tcp.cc)
+        # No packet is in flight, so the timer is set anew for the next one (RFC 6298, 5.1;
+        # ``output`` in tcp.cc). But ns-2's Vegas lets its timer run on.
+        if f.acked >= f.high and not f.overdue_checks:
+            arm(f, f.time)
         if f.phase == RECOVERY and f.scoreboard:
             before = f.pipe
             send_in_recovery(f, holes, free, 0.0)
-            if _may_send(f, holes, _free(f, f.time)):  # then the rest follows
+            if _may_send(f, holes, _free(f, f.time)):  # more packets follow (``send_lost_or_wait``)
                 f.wait_ends = f.time + (f.pipe - before) * f.gap
         else:
             send(f, free, 0.0)
-    if not f.halves_rate or f.jitter == 0.0:  # not ns-2's CUBIC, or no wait
+    if not f.halves_rate or f.jitter == 0.0:  # not ns-2's CUBIC, or a sender that does not wait
         return
     if f.flight_limit > window(f):
         f.flight_limit = min(stored, outstanding(f))
