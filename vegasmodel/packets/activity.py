@@ -16,10 +16,10 @@ from vegasmodel.packets.trace import Trace
 
 __all__ = ["ends_early", "idle_flows", "windows_a_round_trip"]
 
-# A flow has little to send only if it is below each of these limits (``idle_flows`` says why):
-SMALL = 0.01  # its bytes, as a part of those of the flow that delivers most
-BUSY = 0.5  # the windows that it delivers per round trip
-LOST = 0.05  # the part of its packets that it loses
+# ``idle_flows`` compares a flow with these three limits. It has little to send if it is below all:
+MAX_PART_OF_LARGEST = 0.01  # its bytes, as a part of those of the flow that delivers most
+MIN_WINDOWS_PER_RTT = 0.5  # the windows that it delivers per round trip
+MAX_LOSS_RATE = 0.05  # the part of its packets that it loses
 SAME_TIME = 1.0  # s: times closer than this count as the same
 FIRST_WINDOW = 10  # packets: the initial window of today's TCP (RFC 6928)
 
@@ -48,10 +48,13 @@ def idle_flows(trace: Trace) -> dict[str, str]:
     counts = [trace.known(key) for key in ("loss", "retransmits")]
     lost = np.max([np.nansum(c, axis=0) for c in counts if c is not None] or [0 * packets], axis=0)
     windows = windows_a_round_trip(trace, to_end=True)
-    small = packets * size < SMALL * np.nanmax(packets * size, initial=0.0)
-    few = np.where(np.isnan(windows), packets < FIRST_WINDOW, windows < BUSY)
+    delivers_little = packets * size < MAX_PART_OF_LARGEST * np.nanmax(packets * size, initial=0.0)
+    seldom_sends = np.where(
+        np.isnan(windows), packets < FIRST_WINDOW, windows < MIN_WINDOWS_PER_RTT
+    )
+    loses_few = lost <= MAX_LOSS_RATE * packets
     result = {}
-    for i in np.flatnonzero(small & (lost <= LOST * packets) & few):
+    for i in np.flatnonzero(delivers_little & loses_few & seldom_sends):
         part = "" if np.isnan(windows[i]) else f", {windows[i]:.2g} windows in a round trip"
         reason = f"delivers {packets[i]:.3g} packets in all{part}: it has little to send"
         result[trace.flows[i]] = reason
@@ -80,6 +83,7 @@ def ends_early(trace: Trace) -> dict[str, float]:
         return {}
     result, end = {}, float(trace.edges[-1])
     for i, name in enumerate(trace.flows):
+        # the ends of the intervals in which the flow delivers packets
         times = trace.edges[1:][delivered[:, i] > 0]
         if not times.size or np.isnan(delivered[:, i]).any():
             continue
@@ -106,7 +110,8 @@ def windows_a_round_trip(trace: Trace, *, to_end: bool = False) -> Floats:
     last = np.full(packets.size, float(trace.edges[-1])) if to_end else last
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         known = (rtt > 0) & (window > 0)
+        # the mean of window / RTT: the throughput of a flow that always has data to send
         pace = np.where(known, window / rtt, 0.0).sum(axis=0) / known.sum(axis=0)
-        good = (packets > 0) & (last > first)
-        windows: Floats = np.where(good, packets / (pace * (last - first)), np.nan)
+        defined = (packets > 0) & (last > first)
+        windows: Floats = np.where(defined, packets / (pace * (last - first)), np.nan)
     return windows

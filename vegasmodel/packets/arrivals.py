@@ -38,8 +38,8 @@ def sizes(group: Flow, n: int, rng: np.random.Generator) -> Integers:
     """
     if isinstance(group.size, Pareto):
         shape = group.size.shape
-        least = group.size.mean * (shape - 1) / shape  # a Pareto size is at least this
-        drawn = np.ceil(least * (1 + rng.pareto(shape, n)))
+        smallest = group.size.mean * (shape - 1) / shape  # a Pareto size is at least this
+        drawn = np.ceil(smallest * (1 + rng.pareto(shape, n)))
         return np.asarray(np.minimum(drawn, UNLIMITED), dtype=np.int64)
     return np.full(n, -1 if math.isinf(group.size) else math.ceil(group.size), dtype=np.int64)
 
@@ -51,21 +51,23 @@ def times(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> F
     many flows start per second, and how the times between starts are distributed.  Raises
     ``FieldError`` for more than ``MAX_ARRIVALS`` flows, and if the flows do not arrive at random.
     """
-    law = group.arrivals
-    if not isinstance(law, (Poisson, ParetoArrivals)):
+    process = group.arrivals
+    if not isinstance(process, (Poisson, ParetoArrivals)):
         raise FieldError("group", group, "a group of flows that arrive at random")
     allowed = f"at most {MAX_ARRIVALS} arrivals in the time between start and stop"
-    if law.rate * (stop - begin) > MAX_ARRIVALS:
-        raise FieldError("flow.arrivals", law.rate, allowed)
+    if process.rate * (stop - begin) > MAX_ARRIVALS:
+        raise FieldError("flow.arrivals", process.rate, allowed)
     found: list[float] = []
     time = begin
-    while len(found) <= MAX_ARRIVALS:  # with a shape near 1 most gaps are far below the mean
-        if isinstance(law, Poisson):
-            time += float(rng.exponential(1 / law.rate))
-        else:  # ``least`` is the shortest gap; it makes the mean 1/rate
-            least = (law.shape - 1) / law.shape / law.rate
-            time += least * (1 + float(rng.pareto(law.shape)))
+    # Even if the expected number is allowed, more flows may be drawn: with a Pareto shape near 1,
+    # most gaps are far shorter than the mean gap.
+    while len(found) <= MAX_ARRIVALS:
+        if isinstance(process, Poisson):
+            time += float(rng.exponential(1 / process.rate))
+        else:  # with this shortest gap, the mean of the Pareto distribution is 1/rate
+            shortest = (process.shape - 1) / process.shape / process.rate
+            time += shortest * (1 + float(rng.pareto(process.shape)))
         if time >= stop:
             return np.array(found)
         found.append(time)
-    raise FieldError("flow.arrivals", law, allowed)
+    raise FieldError("flow.arrivals", process, allowed)

@@ -58,12 +58,15 @@ def run(
         Integer(1, MAX_RUNS).check(processes, "processes")
     folder = Path(folder)
     scenarios = [Scenario.from_dict(table) for table in tables]
-    alike: dict[str, list[int]] = {}  # fingerprint -> indices of scenarios that differ only in name
+    # fingerprint of a scenario -> the indices of scenarios that differ only in their names
+    alike: dict[str, list[int]] = {}
     for i, scenario in enumerate(scenarios):
         alike.setdefault(scenario.fingerprint(), []).append(i)
-    with _alone(folder), ThreadPoolExecutor(processes or os.cpu_count()) as pool:
+    with _locked(folder), ThreadPoolExecutor(processes or os.cpu_count()) as pool:
         jobs = {
-            pool.submit(_one, tables[numbers[0]], scenarios[numbers[0]], folder): numbers
+            pool.submit(
+                _run_unless_done, tables[numbers[0]], scenarios[numbers[0]], folder
+            ): numbers
             for numbers in alike.values()
         }
         try:
@@ -76,7 +79,7 @@ def run(
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[None]:
     """Lock ``folder``, so that only one campaign (a call of ``run``) at a time writes to it.
 
     Temporary files that a killed campaign left in the folder are removed.  The kernel releases the
@@ -88,11 +91,11 @@ def _alone(folder: Path) -> Iterator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        place = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:
         raise FieldError("folder", str(folder), f"a usable folder ({error.strerror})") from None
     try:
-        _lock(place, folder)
+        _lock(descriptor, folder)
         for stale in folder.glob(f"{PART}*"):
             stale.unlink(missing_ok=True)
         shutil.rmtree(folder / WORK, ignore_errors=True)
@@ -102,13 +105,13 @@ def _alone(folder: Path) -> Iterator[None]:
         finally:
             shutil.rmtree(folder / WORK, ignore_errors=True)
     finally:
-        os.close(place)
+        os.close(descriptor)
 
 
-def _lock(place: int, folder: Path) -> None:
-    """Lock the folder that is open as file descriptor ``place``, or raise ``FieldError``."""
+def _lock(descriptor: int, folder: Path) -> None:
+    """Lock the folder that is open as file descriptor ``descriptor``, or raise ``FieldError``."""
     try:
-        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         allowed = "a folder in which no other campaign is running"
         raise FieldError("folder", str(folder), allowed) from None
@@ -116,12 +119,12 @@ def _lock(place: int, folder: Path) -> None:
         pass
 
 
-def _one(table: dict[str, Any], scenario: Scenario, folder: Path) -> Path:
+def _run_unless_done(table: dict[str, Any], scenario: Scenario, folder: Path) -> Path:
     """Run ns-2 on one scenario, unless ``folder`` has its result; return the result's path."""
     path = folder / f"{scenario.fingerprint()}.json"
     try:
         done = reference.lookup(scenario, folder) is not None
-    except ValueError:  # damaged: make it again
+    except ValueError:  # the file is damaged, so run the scenario again
         done = False
     return path if done else reference.make(table, folder, processes=1, scratch=folder / WORK)
 
