@@ -24,8 +24,10 @@ from vegasmodel.packets.trace import Trace
 
 __all__ = ["buffer_of", "loss_of", "lost_packets"]
 
-OVERFLOWS = 0.1  # if the longest queue is a full buffer, at least this part of the losses is there
-SMALL = 2  # packets; a link whose queue is never longer is not taken to have a full buffer
+MIN_PART_AT_LONGEST = (
+    0.1  # a queue overflowed only if at least this part of the drops came at its longest length
+)
+NEGLIGIBLE_QUEUE = 2  # packets: a link whose queue is never longer is not taken to overflow
 
 
 @kinds.checked
@@ -43,7 +45,8 @@ def lost_packets(trace: Trace) -> bool | None:
     return False if recorded and bool(np.any(recorded, axis=0).all()) else None
 
 
-# what the longest queue is, depending on the result of ``lost_packets``
+# Whether the longest queue is the buffer or only a lower bound of it, by the result of
+# ``lost_packets``. These texts become part of an estimate's text ``how``.
 BOUNDS = {
     True: "the queue overflowed",
     False: "nothing was lost: a lower bound",
@@ -71,16 +74,20 @@ def buffer_of(
     rtt = trace.known("rtt")
     if rtt is None or capacity is None or not rtts:
         return None, 0
-    clean = "none across retransmissions" in trace.provenance.get("rtt", "")  # a capture's RTTs
-    if resent is not None and not clean:  # ACKs of packets behind a lost one are delayed
+    # ACKs of packets behind a lost one are delayed until it has been sent again. So RTTs from
+    # intervals with retransmissions are left out, unless the reader of the trace did so already.
+    clean = "none across retransmissions" in trace.provenance.get("rtt", "")
+    if resent is not None and not clean:
         rtt = np.where(resent > 0, np.nan, rtt)
     waits = carried(trace, rtt - of_flows(trace, rtts), capacity.value)
     wait, how, random = longest_wait(trace, waits)
     if not wait > 0:
         return None, random
+    # Little's law: the packets that waited = the longest wait times the capacity
     most = wait * capacity.value
     if lost:  # a mean or a sample can miss the longest queue of its interval
         bound = "packets were lost, but an interval's RTT is not its largest: a lower bound"
+    # the same without the part of the wait that may be noise; if there is any, the range is wider
     noise = noise_of(trace, waits, 1.0 / capacity.value)
     least = max(wait - noise, 0.0) * capacity.value
     if least < most:
@@ -98,10 +105,10 @@ def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, i
     have been full, and the longest queue is a lower bound.
 
     A loss is random if no link had its longest queue in the same interval. Some links are not
-    considered here: this link, if its queue was never full, and other links whose queues never have
-    more than ``SMALL`` packets. The number of random losses is 0 in three cases: there are fewer
-    than ``ENOUGH_LOSSES`` losses, at most half of the intervals with losses have random ones, or it
-    cannot be told whether the queue was full.
+    considered here: this link, if its queue was never full, and other links whose queues never
+    have more than ``NEGLIGIBLE_QUEUE`` packets. The number of random losses is 0 in three cases:
+    there are fewer than ``ENOUGH_LOSSES`` losses, at most half of the intervals with losses have
+    random ones, or it cannot be told whether the queue was full.
     """
     largest, dropped = trace.get("queue_max"), trace.known("loss")
     largest = np.nan_to_num(np.zeros((1, 1)) if largest is None else largest)  # [interval, link]
@@ -111,14 +118,14 @@ def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, i
     if lost and not drops.sum() > 0:
         bound = "packets were sent again, but the trace shows no drops: a lower bound"
     elif lost:
-        longest = largest >= tops
+        longest = largest >= tops  # whether a link had its longest queue: [interval, link]
         served = trace.known("served")
         packets = np.diff(trace.edges)
         packets = packets if served is None else np.nan_to_num(served[:, link]) * packets
         overflowed = _overflowed(longest[:, link], drops, packets)
         full = bool(overflowed)
-        counted = tops > SMALL  # the links that may have lost a packet at a full queue
-        counted[link] = full  # also if its full queue has at most ``SMALL`` packets
+        counted = tops > NEGLIGIBLE_QUEUE  # the links that may have lost a packet at a full queue
+        counted[link] = full  # also if its full queue has at most ``NEGLIGIBLE_QUEUE`` packets
         short = ~np.any(longest[:, counted], axis=1)  # intervals in which no queue was full
         if (
             drops.sum() >= ENOUGH_LOSSES
@@ -143,7 +150,7 @@ def _overflowed(longest: NDArray[np.bool_], drops: Floats, packets: Floats) -> b
 
     The queue was full if three conditions hold:
 
-    - At least the part ``OVERFLOWS`` of all drops came at the longest length.
+    - At least the part ``MIN_PART_AT_LONGEST`` of all drops came at the longest length.
     - More drops came at the longest length than chance explains. If drops did not depend on the
       queue, the longest length would have the same part of the drops as of the packets. The number
       of drops there must exceed this by two standard deviations.
@@ -155,12 +162,14 @@ def _overflowed(longest: NDArray[np.bool_], drops: Floats, packets: Floats) -> b
     """
     number, at_longest = float(drops.sum()), float(drops[longest].sum())
     part = float(packets[longest].sum() / packets.sum()) if packets.sum() > 0 else 1.0
+    # mean plus two standard deviations of the binomial number of drops at the longest length
     chance = number * part + 2.0 * math.sqrt(number * part * (1.0 - part))
     if number <= chance:
         return None
-    enough = at_longest >= OVERFLOWS * number and at_longest > chance
-    times = np.count_nonzero(np.diff(longest, prepend=False) & longest)
-    return bool(enough and (2 * at_longest >= number or times > 1))
+    enough = at_longest >= MIN_PART_AT_LONGEST * number and at_longest > chance
+    # how often the queue rose to its longest length
+    arrivals = np.count_nonzero(np.diff(longest, prepend=False) & longest)
+    return bool(enough and (2 * at_longest >= number or arrivals > 1))
 
 
 def loss_of(trace: Trace, losses: int) -> Estimate | None:

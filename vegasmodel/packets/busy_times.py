@@ -31,11 +31,13 @@ __all__ = [
     "tells_recoveries",
 ]
 
-BLOCK = 1000  # packets in a block; with fewer, the rate is too coarse
-BLOCKS = (5, 100)  # least and greatest number of blocks in a trace
+PACKETS_PER_BLOCK = 1000  # with fewer, one packet more or less changes the rate too much
+NUMBER_OF_BLOCKS = (5, 100)  # the smallest and the largest number of blocks of a trace
 RUN = 20  # packets: in a shorter busy period, an error of one packet at its ends matters too much
 PAUSE = 1.0  # s: a shorter silence may be a sender that waits for a retransmission
-HALF = 0.5  # a host stalled if fewer than this part of the link's packets left during a wait
+MIN_PART_OF_CAPACITY = (
+    0.5  # a host stalled if fewer packets than this part of capacity x wait left meanwhile
+)
 
 
 def delivered_by_all(trace: Trace) -> tuple[Floats, NDArray[np.bool_]] | None:
@@ -67,15 +69,17 @@ def carried(trace: Trace, waits: Floats, capacity: float) -> Floats:
     if known is None:
         return waits
     rates, whole = known
+    # ``whole``: in which intervals the sum of all flows' throughputs is known
     # the packets delivered up to each edge of the intervals
     packets = np.concatenate([[0.0], np.cumsum(np.minimum(rates, capacity) * np.diff(trace.edges))])
     # A packet that arrives in an interval began to wait at ``begins``, or later in the interval.
     # Those delivered from then to the end of the interval are delivered ``during`` its wait.
     begins = trace.edges[:-1, None] - waits
     during = packets[1:, None] - np.interp(begins, trace.edges, packets)
+    # a wait that began before the trace counts only from the trace's begin
     seconds = np.minimum(waits, trace.edges[1:, None] - trace.begin)
     with np.errstate(invalid="ignore"):
-        stalled = whole[:, None] & (during < HALF * capacity * seconds)
+        stalled = whole[:, None] & (during < MIN_PART_OF_CAPACITY * capacity * seconds)
     return np.where(stalled, np.nan, waits)
 
 
@@ -107,11 +111,11 @@ def queued(trace: Trace, waits: Floats, *, surely: bool) -> NDArray[np.bool_]:
     # itself is one of them only without ``surely``.
     firsts = np.searchsorted(edges, edges[1:] - longest)
     ends = np.arange(len(edges) - 1) + (not surely)
-    some = firsts < ends
+    not_empty = firsts < ends
     # count for each interval the waits that tell so: +1 from firsts[i] on, -1 from ends[i] on
     steps = np.zeros(len(edges))
-    np.add.at(steps, firsts[some], 1)
-    np.add.at(steps, ends[some], -1)
+    np.add.at(steps, firsts[not_empty], 1)
+    np.add.at(steps, ends[not_empty], -1)
     busy: NDArray[np.bool_] = np.cumsum(steps)[:-1] > 0
     return busy
 
@@ -160,10 +164,11 @@ def recovering(trace: Trace, waits: Floats) -> NDArray[np.bool_]:
         came, again = (np.flatnonzero(values[:, i] > 0) for values in (delivered, resent))
         if not (measured.size and came.size):
             continue
+        # the intervals that are ``PAUSE`` seconds before each retransmission
         earliest = np.searchsorted(trace.edges, trace.edges[again] - PAUSE)
-        for resend, least in zip(again, earliest, strict=True):
+        for resend, limit in zip(again, earliest, strict=True):
             before = came[: np.searchsorted(came, resend)]
-            begin = max(before[-1] + 1 if before.size else 0, least)
+            begin = max(before[-1] + 1 if before.size else 0, limit)
             # ``end``: the interval after the last in which the flow may lack the packet
             after = np.searchsorted(measured, resend, side="right")
             if after < measured.size:
@@ -215,8 +220,10 @@ def most_in_any_time(packets: Floats, lengths: Floats, starts: Floats) -> float:
     for n in 2 ** np.arange(len(packets).bit_length()):
         counts, seconds = sums[n:] - sums[:-n], times[n:] - times[:-n]
         # a SYN may be in these intervals if its flow has started but had not delivered before
-        enough, less = counts >= RUN, 1 + started[n:] - delivering[:-n]
-        most = max(most, float(np.max((counts - less)[enough] / seconds[enough], initial=0.0)))
+        enough, subtracted = counts >= RUN, 1 + started[n:] - delivering[:-n]
+        most = max(
+            most, float(np.max((counts - subtracted)[enough] / seconds[enough], initial=0.0))
+        )
     return most
 
 
@@ -252,12 +259,12 @@ def sending(rates: Floats, lengths: Floats) -> NDArray[np.bool_]:
     return keep
 
 
-def blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
+def blocks(rates: Floats, lengths: Floats, finest: int = NUMBER_OF_BLOCKS[1]) -> Floats:
     """Divide the trace into blocks of equal duration; return the mean rate in each, in pkt/s.
 
     ``rates`` (pkt/s) and ``lengths`` (s) have one value per interval of the trace.  The number of
-    blocks is such that a block has about ``BLOCK`` packets on average, but at least 5 and at most
-    ``finest``.
+    blocks is such that a block has about ``PACKETS_PER_BLOCK`` packets on average, but at least 5
+    and at most ``finest``.
     """
     packets, times = _sums(rates, lengths)
     ends = np.linspace(0.0, times[-1], _number(packets[-1], finest) + 1)
@@ -265,21 +272,24 @@ def blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
     return found
 
 
-def least_rates(rates: Floats, lengths: Floats, clean: NDArray[np.bool_], less: float) -> Floats:
+def least_rates(
+    rates: Floats, lengths: Floats, clean: NDArray[np.bool_], uncounted: float
+) -> Floats:
     """Lower bounds of the rate at which a link sent, one for each block of the trace, pkt/s.
 
     The blocks are those of the function ``blocks``, but each begins at the next end of a ``clean``
-    interval ([time]). At such an end, at most ``less`` packets have left the link and are not
-    counted yet. They may be counted in the block that begins there. So ``less`` is subtracted from
-    the number of packets in each block. The trace's begin counts as the end of a clean interval.
+    interval ([time]). At such an end, at most ``uncounted`` packets have left the link and are not
+    counted yet. They may be counted in the block that begins there. So ``uncounted`` is subtracted
+    from the number of packets in each block. The trace's begin counts as the end of a clean
+    interval.
     """
     packets, times = _sums(rates, lengths)
-    wanted = np.linspace(0.0, times[-1], _number(packets[-1], BLOCKS[1]) + 1)[1:-1]
+    wanted = np.linspace(0.0, times[-1], _number(packets[-1], NUMBER_OF_BLOCKS[1]) + 1)[1:-1]
     places = np.flatnonzero(clean) + 1
     nearest = np.searchsorted(times[places], wanted)
     inner = places[nearest[nearest < places.size]]
     cuts = np.unique([0, *inner, len(rates)])
-    found: Floats = (np.diff(packets[cuts]) - less) / np.diff(times[cuts])
+    found: Floats = (np.diff(packets[cuts]) - uncounted) / np.diff(times[cuts])
     return found
 
 
@@ -291,4 +301,6 @@ def _sums(rates: Floats, lengths: Floats) -> tuple[Floats, Floats]:
 
 def _number(packets: float, finest: int) -> int:
     """The number of blocks for a trace of so many packets; at most ``finest``, but at least 5."""
-    return int(np.clip(packets / BLOCK, BLOCKS[0], max(finest, BLOCKS[0])))
+    return int(
+        np.clip(packets / PACKETS_PER_BLOCK, NUMBER_OF_BLOCKS[0], max(finest, NUMBER_OF_BLOCKS[0]))
+    )

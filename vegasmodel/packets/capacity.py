@@ -33,13 +33,15 @@ from vegasmodel.packets.trace import Trace
 
 __all__ = ["bottleneck", "bound_of_mean_size", "capacity_of", "of_flows", "while_queued"]
 
-PERIODS = 10  # times ``RUN`` packets: with fewer packets, one stall of a host matters too much
-NEARLY = 0.9  # the part of the intervals that counts as nearly all of them
+# with fewer packets in all busy periods, one stall of a host matters too much
+ENOUGH_PACKETS = 10 * RUN
+NEARLY_ALL = 0.9  # the part of the intervals that counts as nearly all of them
 # Rates that differ by a smaller part count as equal, because busy periods may have idle ends.
 EQUAL_RATES = 0.01
-MOST_PACKETS = 1e15  # of a flow: a larger number is not believed
-POSSIBLE_SIZES = 1.0, 1e6  # B: least and greatest size of a packet that is believed
-# parts of the texts ``how`` of estimates
+# A trace may hold absurd numbers. Outside these limits they count as unknown.
+MOST_PACKETS = 1e15  # of one flow
+POSSIBLE_SIZES = 1.0, 1e6  # of a packet, B
+# parts of the texts ``how``, which say how an estimate was found
 LARGER = "the capacity may be larger"
 OTHERS = "if the link carries other traffic, which the trace does not hold"
 
@@ -99,12 +101,14 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     most = 0.0  # the largest rate in successive intervals, pkt/s; 0 if it cannot be used
     if _only_these_flows(trace, float(counts.sum())):
         most = most_in_any_time(counts, lengths, _starts(trace))
-    # if sizes differ, all packets at this time may have been small ones
+    # The packets of this largest rate may all be small ones. ``surely`` is the rate at which the
+    # link could send packets of the mean size even then.
     surely = most if in_mean_size else most * _smallest(trace)
     how = f"most packets sent into link {name} in any time: a lower bound"
     bound = Estimate(most, most, np.inf, "pkt/s", how) if most else None
     if packets.size and np.median((rate * lengths)[known]) > RUN:
-        # such a long interval may contain idle times, even if its mean queue is long
+        # An interval with so many packets may contain idle times, even if its mean queue is long.
+        # So no interval counts as a busy period.
         rates = blocks(rate[known], lengths[known], finest=len(lengths))
         usual = float(np.median((counts[busy] + 1.0) / lengths[busy]))
         return _of_long_intervals(name, rates, usual, surely, bound)
@@ -185,8 +189,8 @@ def bound_of_mean_size(trace: Trace) -> bool:
 def _sizes(trace: Trace) -> tuple[Floats, Floats] | None:
     """The sizes and the numbers of packets of those flows of which the trace tells both.
 
-    A trace may hold absurd numbers. So sizes outside ``POSSIBLE_SIZES``, and more packets than
-    ``MOST_PACKETS``, count as unknown. Returns ``None`` if both are known of no flow.
+    Sizes outside ``POSSIBLE_SIZES``, and more packets than ``MOST_PACKETS``, count as unknown.
+    Returns ``None`` if both are known of no flow.
     """
     sizes, packets = trace.known("packet_size"), packets_in_all(trace)
     if sizes is None or packets is None:
@@ -254,7 +258,7 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
 
     RTTs do not tell when packets wait if they do not follow the queue (``follows_the_queue``), or
     if the trace has only the mean RTT of each interval, not the smallest. But if they show in
-    nearly all intervals (``NEARLY``) that packets wait, the link was busy, and ``capacity`` is
+    nearly all intervals (``NEARLY_ALL``) that packets wait, the link was busy, and ``capacity`` is
     returned. Otherwise the result is a lower bound.
     """
     least, known = trace.known("rtt_min"), delivered_by_all(trace)
@@ -270,7 +274,7 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
         # the intervals in which some flow's delay is shorter than a packet takes at the link
         empty = ~(np.fmin.reduce(waits, axis=1) * capacity.value >= 1.0)
         # there is always such an interval: the one with the smallest RTT
-        if np.sum(empty) <= max((1.0 - NEARLY) * empty.size, 1.0):
+        if np.sum(empty) <= max((1.0 - NEARLY_ALL) * empty.size, 1.0):
             return capacity
         how += "; RTTs do not show a queue in nearly all intervals"
         return _at_least(trace, lacks, np.zeros((0, 2)), how)
@@ -279,17 +283,16 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
     # of these, the busy periods in which no flow lacks a packet: their packets and seconds
     packets, seconds = busy_periods(busy & ~lacks, total * lengths, lengths)
     maybe = np.transpose(busy_periods(maybe_busy & ~lacks, total * lengths, lengths))
-    enough = PERIODS * RUN
-    if packets.sum() >= enough:
+    if packets.sum() >= ENOUGH_PACKETS:
         low, value, high = rate_of_periods(packets, seconds)
         edge = 1 + packets.size / packets.sum()  # an error of one packet in each busy period
         if high * (1 + 1 / RUN) >= capacity.low:
             how += f" while RTTs show a queue; {LARGER} {OTHERS}"
             return Estimate(value, min(low, value / edge), max(high, value * edge), "pkt/s", how)
         how += "; it is no larger while RTTs show a queue"
-    elif busy_periods(maybe_busy, total * lengths, lengths)[0].sum() < enough:
+    elif busy_periods(maybe_busy, total * lengths, lengths)[0].sum() < ENOUGH_PACKETS:
         how += "; RTTs show a queue too seldom to tell more"
-    elif maybe.sum(axis=0)[0] < enough:
+    elif maybe.sum(axis=0)[0] < ENOUGH_PACKETS:
         how += "; packets are sent again too often to tell more"
     else:
         how += "; RTTs show a queue for too short times to tell more"
@@ -308,7 +311,7 @@ def _at_least(trace: Trace, lacks: NDArray[np.bool_], periods: Floats, how: str)
     ``_unacknowledged`` returns are subtracted from those of each block and period.
     """
     total, whole = delivered_by_all(trace) or (np.zeros(lacks.size), np.ones(lacks.size, bool))
-    lengths, less = np.diff(trace.edges), _unacknowledged(trace)
+    lengths, unacknowledged = np.diff(trace.edges), _unacknowledged(trace)
     # blocks begin at the ends of clean intervals: no flow lacks a packet, and packets are
     # delivered in the next interval, too, so few packets wait for an ACK
     clean = whole & ~lacks & (total > 0)
@@ -317,10 +320,10 @@ def _at_least(trace: Trace, lacks: NDArray[np.bool_], periods: Floats, how: str)
     keep = whole.copy()
     keep[whole] = sending(total[whole], lengths[whole])
     keep |= whole & lacks
-    rates = least_rates(total[keep], lengths[keep], clean[keep], less)
+    rates = least_rates(total[keep], lengths[keep], clean[keep], unacknowledged)
     value = max(float(np.quantile(rates, 0.9)), 0.0)
-    if periods[:, 0].sum() >= PERIODS * RUN:
-        value = max(value, rate_of_periods(periods[:, 0] - less, periods[:, 1])[1])
+    if periods[:, 0].sum() >= ENOUGH_PACKETS:
+        value = max(value, rate_of_periods(periods[:, 0] - unacknowledged, periods[:, 1])[1])
     return Estimate(value, value, np.inf, "pkt/s", f"{how}: a lower bound")
 
 

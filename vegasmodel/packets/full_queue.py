@@ -17,8 +17,8 @@ __all__ = ["Wait", "longest_wait", "noise_of"]
 
 HIGH_QUANTILE = 0.95  # quantile of RTTs; stalls of hosts make less than the other 5 % too long
 ENOUGH_LOSSES = 10  # with fewer losses, a few stalls of a host may come before a quarter of them
-FEWEST = 30  # least number of a flow's delays from which their noise is computed
-NORMAL = 1.4826  # standard deviation of normal values of mean 0, over their median magnitude
+MIN_DELAYS = 30  # of a flow; from fewer, their noise is not computed
+DEVIATION_OVER_MEDIAN = 1.4826  # of normal values of mean 0: standard deviation / median magnitude
 SPREAD = 0.2  # delays at a full queue differ at most by this part of them
 
 
@@ -83,7 +83,8 @@ def longest_wait(trace: Trace, waits: Floats) -> Wait:
     losses = [loss for i in range(len(trace.flows)) for loss in _losses(trace, waits, i)]
     if losses:
         tops = np.array([loss.top for loss in losses])
-        # the times since the losses before, s, at most their median (weighted by themselves)
+        # the weights: the time from the loss before to each loss, s, but at most the median time,
+        # in which each time is weighted by itself
         spans = np.array([loss.seconds for loss in losses])
         spans = np.minimum(spans, _quantiles(spans, spans)[0])
         # the median, the upper quartile and the quantile ``HIGH_QUANTILE`` of the largest delays
@@ -107,8 +108,9 @@ def noise_of(trace: Trace, waits: Floats, packet: float) -> float:
     next, but a queue grows and shrinks steadily, apart from bursts. So the second differences of a
     flow's delays tell the standard deviation s of the noise: theirs is sqrt(6) times as large.
     Their median magnitude is used, because losses and stalls are rare. In an interval each flow may
-    add a packet to the queue, or several if one ACK acknowledges several. Second differences of so
-    many packets need no noise, and are subtracted. ``packet`` is the time of one packet, s.
+    add a packet to the queue, or several if one ACK acknowledges several. These bursts alone can
+    cause second differences of so many packets. So this number, times the time ``packet`` of one
+    packet, s, is subtracted (as a square, like variances).
 
     The largest of m delays is too long by about s sqrt(2 ln m), and the least of n delays too short
     by s sqrt(2 ln n). For normal values these are the first terms of the expected extremes, which
@@ -126,11 +128,13 @@ def noise_of(trace: Trace, waits: Floats, packet: float) -> float:
     found = []
     for i in np.flatnonzero(flows).tolist():
         values = waits[np.isfinite(waits[:, i]), i]
-        if values.size >= FEWEST:
+        if values.size >= MIN_DELAYS:
             second = float(np.median(np.abs(np.diff(values, 2))))  # of the second differences
             per_loss = values.size / max(len(_losses(trace, waits, i)), 1)
             extremes = sum(np.sqrt(2.0 * np.log(n)) for n in (per_loss, values.size))
-            found.append(NORMAL * np.sqrt(max(second**2 - burst**2, 0.0) / 6.0) * extremes)
+            found.append(
+                DEVIATION_OVER_MEDIAN * np.sqrt(max(second**2 - burst**2, 0.0) / 6.0) * extremes
+            )
     return float(np.median(found)) if found else 0.0
 
 
@@ -139,7 +143,7 @@ def _losses(trace: Trace, waits: Floats, i: int) -> list[_Loss]:
 
     If no delay is known between two losses, they count as one loss.
     """
-    # the retransmissions in each interval; if the flow has none in the trace, its drops
+    # the flow's retransmissions in each interval; if the trace shows none of them, its drops
     counts = [trace.known(k) for k in ("retransmits", "loss")]
     found = [values[:, i] for values in counts if values is not None]
     lost = next((values for values in found if np.nansum(values) > 0), np.zeros(0))

@@ -96,8 +96,10 @@ def mean_over_time(values: Floats, seconds: Floats) -> Floats:
     a column that is never known is NaN.
     """
     weight = np.where(np.isnan(values), 0.0, seconds[:, None])
-    total, top = weight.sum(axis=0), (weight * np.nan_to_num(values)).sum(axis=0)
-    mean: Floats = np.divide(top, total, out=np.full(total.shape, math.nan), where=total > 0)
+    total, weighted_sum = weight.sum(axis=0), (weight * np.nan_to_num(values)).sum(axis=0)
+    mean: Floats = np.divide(
+        weighted_sum, total, out=np.full(total.shape, math.nan), where=total > 0
+    )
     return mean
 
 
