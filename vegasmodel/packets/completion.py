@@ -53,7 +53,8 @@ from vegasmodel.stacks import STACKS
 
 __all__ = ["DEFAULT", "EstimateError", "complete"]
 
-ANY = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}  # placeholders, valid beside any other values
+# stand for missing keys until the trace has told them; valid beside any other values of a file
+PLACEHOLDERS = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}
 DEFAULT = "the trace cannot tell: the default"  # ``how`` of a key that has no estimate
 
 
@@ -73,7 +74,11 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
     # the missing keys of the only link, and those of each table [[flow]]
     link_gaps = [key for key in ("capacity", "buffer") if len(links) == 1 and key not in links[0]]
     gaps = [
-        [key for key in ("rtt", "alpha") if key not in flow and (key == "rtt" or _vegas(flow))]
+        [
+            key
+            for key in ("rtt", "alpha")
+            if key not in flow and (key == "rtt" or _keeps_backlog(flow))
+        ]
         for flow in flows
     ]
     if not link_gaps and not any(gaps):
@@ -92,7 +97,7 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
     filled += [_link(key, known, draft, trace) for key in link_gaps]
     filled += [_filled("link[0].loss", known.loss, 0.0)] if known.loss is not None else []
     filled += _of_flows(trace, pairing.order, draft, known, gaps, flows)
-    _put(completed, [entry for entry in filled if not entry.key.startswith("run.")])
+    _write_into(completed, [entry for entry in filled if not entry.key.startswith("run.")])
     try:
         return Scenario.from_dict(completed), tuple(filled)
     except FieldError as error:
@@ -102,7 +107,7 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
 def _estimates(
     trace: Trace, order: Sequence[int], draft: Scenario, capacity_stated: bool
 ) -> Estimates:
-    """What the trace tells, with the capacity in packets of the scenario's ``packet_size``.
+    """All estimates from the trace, with the capacity in packets of the scenario's ``packet_size``.
 
     ``draft`` is the file's scenario, with placeholders for what the file lacks (``_draft``). For
     each flow of the scenario, ``order`` has its index in the trace. ``capacity_stated`` says
@@ -125,10 +130,10 @@ def _estimates(
 def _of_one_way(trace: Trace, draft: Scenario) -> Estimate | None:
     """The capacity of the only link if flows send in both directions; ``None`` if it is not known.
 
-    The throughputs of all flows then add up to what the link carries in both directions. So they
-    are not used, but the packets that the trace shows sent into the link. If packets differ in
-    size, the sizes of these packets are not known, and neither is the capacity. ``draft`` is the
-    file's scenario.
+    The throughputs of all flows then add up to what the link carries in both directions together,
+    which is more than its capacity. So the function does not use them. It uses the packets that
+    the trace shows sent into the link in one direction. If packets differ in size, the sizes of
+    these packets are not known, and neither is the capacity. ``draft`` is the file's scenario.
     """
     sizes = {draft.size_of(member.flow) for member in draft.members}
     if sizes != {draft.packet_size}:
@@ -160,7 +165,7 @@ def _of_flows(
         if "rtt" in missing:
             filled.append(_rtt(g, names, known))
         if "alpha" in missing:
-            variant, both = draft.flows[g].variant, "beta" not in tables[g]
+            variant, without_beta = draft.flows[g].variant, "beta" not in tables[g]
             if STACKS[variant].shared_thresholds:
                 names = [
                     name
@@ -168,7 +173,7 @@ def _of_flows(
                     if member.flow.variant == variant and "alpha" in gaps[member.group]
                 ]
             found = [known.alpha[name] for name in names if name in known.alpha]
-            filled += _thresholds(g, found, draft.flows[g], both)
+            filled += _thresholds(g, found, draft.flows[g], without_beta)
     return filled
 
 
@@ -241,9 +246,9 @@ def _by_bytes(
     value, how = by_smallest, f"{found.how}; sizes differ, so each packet counts as the smallest"
     if in_all > value:
         value, how = in_all, "all bytes that the flows deliver in the trace: a lower bound"
-    placed = np.full(len(trace.flows), np.nan)
-    placed[list(order)] = sizes
-    if (of_bytes := bound_by_bytes(trace, placed)) > value:
+    sizes_in_trace = np.full(len(trace.flows), np.nan)  # in the order of the trace's flows
+    sizes_in_trace[list(order)] = sizes
+    if (of_bytes := bound_by_bytes(trace, sizes_in_trace)) > value:
         value, how = of_bytes, f"{found.how}; counted by bytes, as packets differ in size"
     return dataclasses.replace(found, value=value, low=value, how=how)
 
@@ -283,7 +288,7 @@ def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     return found if good and isinstance(found, list) else []
 
 
-def _vegas(flow: Mapping[str, Any]) -> bool:
+def _keeps_backlog(flow: Mapping[str, Any]) -> bool:
     """Whether the law of a table ``[[flow]]`` keeps a backlog, as Vegas does."""
     return find(str(flow.get("law"))).keeps_backlog if flow.get("law") in names() else False
 
@@ -296,10 +301,10 @@ def _draft(completed: dict[str, Any], link_gaps: list[str], gaps: list[list[str]
     A missing buffer or alpha keeps its default.  Raises ``FieldError`` if the file is wrong.
     """
     if "capacity" in link_gaps:
-        completed["link"][0]["capacity"] = ANY["capacity"]
+        completed["link"][0]["capacity"] = PLACEHOLDERS["capacity"]
     for g, missing in enumerate(gaps):
         if "rtt" in missing:
-            completed["flow"][g]["rtt"] = ANY["rtt"]
+            completed["flow"][g]["rtt"] = PLACEHOLDERS["rtt"]
     return Scenario.from_dict(completed)
 
 
@@ -328,8 +333,9 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
         how = f"{found.how}, so the default"
         return Filled(place, math.inf, found.low, math.inf, "pkt", how, link.buffer)
     if trace.engine == "ns2":
+        # so ns-2's buffer is a packet larger than the greatest number of waiting packets
         how = f"{found.how}; one more, as ns-2's limit counts the packet in transmission"
-        return _filled(place, _moved(found, 1.0, how), link.buffer)
+        return _filled(place, _shifted(found, 1.0, how), link.buffer)
     return _filled(place, found, link.buffer)
 
 
@@ -350,9 +356,10 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
     return Filled(place, value, low, high, "s", found[len(found) // 2].how)
 
 
-def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[Filled]:
-    """Estimates of alpha and, if ``both`` is set, of beta for ``[[flow]]`` table number ``g``.
+def _thresholds(g: int, found: list[Estimate], flow: Flow, without_beta: bool) -> list[Filled]:
+    """Estimates of alpha, and maybe beta, for the table ``[[flow]]`` number ``g``.
 
+    Beta is estimated only if the table is ``without_beta``.
     ``found`` are the measured backlogs of the flows that have these thresholds: the flows of this
     table, or of several tables if a host has one alpha and one beta for all its flows, as in Linux.
     Vegas keeps its window constant while the backlog is at least alpha and at most beta. If one
@@ -372,6 +379,7 @@ def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[F
         """The backlog as this TCP compares it with alpha: in whole packets, if it rounds."""
         return backlog if stack.real_numbers else float(math.floor(backlog + stack.below_alpha))
 
+    # of each flow's backlog: the two ends of its range and the best value between them
     lows, values, highs = (
         [counted(getattr(e, end)) for e in found] for end in ("low", "value", "high")
     )
@@ -380,10 +388,10 @@ def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[F
     alpha, beta = max(min(values, default=0.0), least), max(values, default=0.0)
     if alpha <= 0.0 or beta < alpha:  # no backlogs, or backlogs of no whole packet
         return [Filled(f"flow[{g}].alpha", flow.alpha, 0.0, math.inf, "pkt", DEFAULT, flow.alpha)]
-    if max(lows) <= min(highs):  # the intervals of all backlogs overlap: one value agrees with all
+    if max(lows) <= min(highs):  # the ranges of all backlogs overlap: one value agrees with all
         one = counted(float(np.mean([e.value for e in found])))
         alpha = beta = max(min(max(one, *lows), *highs), least)
-    pair = {"alpha": alpha, "beta": beta} if both else {"alpha": min(alpha, flow.beta)}
+    pair = {"alpha": alpha, "beta": beta} if without_beta else {"alpha": min(alpha, flow.beta)}
     how = found[0].how
     low, high = max(min(lows), least), max(highs)
     ends = {"alpha": (least, max(high, alpha)), "beta": (min(low, beta), math.inf)}
@@ -393,7 +401,7 @@ def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[F
     ]
 
 
-def _moved(found: Estimate, by: float, how: str) -> Estimate:
+def _shifted(found: Estimate, by: float, how: str) -> Estimate:
     """The estimate with ``by`` added to its value and to both ends of its range."""
     value, low, high = found.value + by, found.low + by, found.high + by
     return dataclasses.replace(found, value=value, low=low, high=high, how=how)
@@ -404,7 +412,7 @@ def _filled(place: str, found: Estimate, default: float | None = None) -> Filled
     return Filled(place, found.value, found.low, found.high, found.unit, found.how, default)
 
 
-def _put(completed: dict[str, Any], filled: list[Filled]) -> None:
+def _write_into(completed: dict[str, Any], filled: list[Filled]) -> None:
     """Write the estimates into ``completed``, the content of the scenario file, with units.
 
     If the trace does not tell a key's value, the key is not written and has its default.

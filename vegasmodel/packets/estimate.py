@@ -24,10 +24,12 @@ from vegasmodel.stacks import STACKS
 
 __all__ = ["Estimate", "Estimates", "estimate", "first_windows"]
 
-NEAR = 2  # packets by which the queues that two flows meet may differ
-TRUNCATION = 19  # 0.95 / 0.05: factor on the distance of the two smallest RTTs (``_least``)
-MOST_VARIED = 4.0  # packets between the quartiles of the backlog of a Vegas source at rest
-CLOCK = 1e-6  # s: kernels, and most captures, tell times in whole microseconds
+QUEUE_DIFFERENCE = 2  # packets: in one burst, the queues that two flows meet may differ by so much
+TRUNCATION = 19  # 0.95 / 0.05: factor on the distance of the two smallest RTTs (``_smallest_rtt``)
+MAX_QUARTILE_DISTANCE = (
+    4.0  # packets; the quartiles of a Vegas source's backlog are no farther apart
+)
+CLOCK_STEP = 1e-6  # s: kernels, and most captures, tell times in whole microseconds
 # ``how`` of an RTT that is the smallest seen
 LEAST_OF_BASE = "smallest RTT seen; more than the base if the queue never emptied"
 
@@ -104,7 +106,7 @@ def estimate(
         capacity = while_queued(trace, capacity, busy)
         capacity = capacity if capacity.value > 0 else None
     packet = 1.0 / capacity.value if capacity else np.inf
-    rtts = bases | _as_one(_rtts(trace, busy, NEAR * packet), packet)
+    rtts = bases | _as_one(_rtts(trace, busy, QUEUE_DIFFERENCE * packet), packet)
     if over_base is None:
         stack = STACKS.get(trace.engine)
         over_base = trace.flows if stack is not None and stack.backlog_over_base else ()
@@ -137,23 +139,27 @@ def _bases(trace: Trace) -> list[Estimate | None]:
     shorter than that of a data packet.
 
     ``low`` to ``high`` are the RTTs without queueing that agree with the smallest one seen.
-    ``_least`` computes them.
+    ``_smallest_rtt`` computes them.
     """
     result: list[Estimate | None] = []
     for i in range(len(trace.flows)):
-        own = np.unique(_samples(trace, i, "base_rtt"))  # a running minimum
-        seen = _samples(trace, i, "rtt_min")
-        if not (own.size or seen.size):
-            seen = _samples(trace, i, "rtt")
-        result.append(_least(own, seen) if own.size or seen.size else None)
+        own_base_rtts = np.unique(_samples(trace, i, "base_rtt"))  # a running minimum
+        rtts_seen = _samples(trace, i, "rtt_min")
+        if not (own_base_rtts.size or rtts_seen.size):
+            rtts_seen = _samples(trace, i, "rtt")
+        result.append(
+            _smallest_rtt(own_base_rtts, rtts_seen)
+            if own_base_rtts.size or rtts_seen.size
+            else None
+        )
     return result
 
 
-def _least(own: Floats, seen: Floats) -> Estimate:
+def _smallest_rtt(own_base_rtts: Floats, rtts_seen: Floats) -> Estimate:
     """Estimate a flow's RTT without queueing by the smallest RTT seen.
 
-    ``own`` are the values of the source's own baseRTT, in increasing order, and ``seen`` are RTTs
-    at different times.  One of the two may be empty.
+    ``own_base_rtts`` are the values of the source's own baseRTT, in increasing order, and
+    ``rtts_seen`` are RTTs at different times.  One of the two may be empty.
 
     The true value may be smaller, because a packet waits a little even if the queue is empty, for
     example in the hosts. Let x1 < x2 be the smallest values in a sample of RTTs. With a probability
@@ -162,13 +168,13 @@ def _least(own: Floats, seen: Floats) -> Estimate:
     1964). It also holds if x1 and x2 are the last two values of a running minimum. The clock's
     resolution widens the range by 1 microsecond on both sides.
     """
-    sample = np.sort(seen) if seen.size else own
-    least = float(min(sample[0], own[0] if own.size else np.inf))
+    sample = np.sort(rtts_seen) if rtts_seen.size else own_base_rtts
+    least = float(min(sample[0], own_base_rtts[0] if own_base_rtts.size else np.inf))
     # the second smallest RTT is sought among these; if ``least`` is one of them, it is left out
     others = sample[int(sample[0] == least) :]
     gap = float(others[0]) - least if others.size else 0.0
-    low = max(least - TRUNCATION * gap - CLOCK, 0.0)
-    return Estimate(least, low, least + CLOCK, "s", LEAST_OF_BASE)
+    low = max(least - TRUNCATION * gap - CLOCK_STEP, 0.0)
+    return Estimate(least, low, least + CLOCK_STEP, "s", LEAST_OF_BASE)
 
 
 def _samples(trace: Trace, flow: int, name: str) -> Floats:
@@ -179,7 +185,7 @@ def _samples(trace: Trace, flow: int, name: str) -> Floats:
     return finite
 
 
-def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str, Estimate]:
+def _rtts(trace: Trace, bases: Mapping[str, Estimate], negligible: float) -> dict[str, Estimate]:
     """Estimate each flow's RTT with an empty queue, for flows that share one queue.
 
     The RTT of flow i at time t is d_i + q(t).  Here d_i is its RTT with an empty queue, and q(t) is
@@ -191,9 +197,9 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str,
     i, d_k plus the median difference between the RTTs of the flows i and k is an estimate of d_i.
 
     This estimate replaces the smallest RTT of flow i only if it is clearly shorter: by more than
-    ``near`` seconds, and by more than half the distance between the quartiles of the differences.
-    A smaller gap means little, because two flows in one burst may meet queues that differ by a
-    packet or two.
+    ``negligible`` seconds, and by more than half the distance between the quartiles of the
+    differences. A smaller gap means little, because two flows in one burst may meet queues that
+    differ by a packet or two.
     """
     least_rtt = trace.known("rtt_min")
     rtt = trace.known("rtt") if least_rtt is None else least_rtt
@@ -203,20 +209,20 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str,
     series = {name: rtt[:, trace.flows.index(name)] for name in names}
     # Find flow k, the ``emptiest``. For this, each flow's smallest RTT is converted to an RTT of
     # the flow that has RTTs at the most times, by the median difference of their RTTs.
-    known = max(names, key=lambda name: np.isfinite(series[name]).sum())
-    emptiest, least = known, bases[known].value
+    reference = max(names, key=lambda name: np.isfinite(series[name]).sum())
+    emptiest, least = reference, bases[reference].value
     for name in names:
-        more = _difference(series[name], series[known])
-        if more is not None and bases[name].value - more[1] < least:
-            emptiest, least = name, bases[name].value - more[1]
+        difference = _difference(series[name], series[reference])
+        if difference is not None and bases[name].value - difference[1] < least:
+            emptiest, least = name, bases[name].value - difference[1]
     # estimate the other flows' RTTs from that of flow k
     result = dict(bases)
     for name in names:
-        more = _difference(series[name], series[emptiest])
-        if more is None or name == emptiest:
+        difference = _difference(series[name], series[emptiest])
+        if difference is None or name == emptiest:
             continue
-        low, middle, high = bases[emptiest].value + more
-        if middle + max((high - low) / 2, near) < bases[name].value and low > 0:
+        low, middle, high = bases[emptiest].value + difference
+        if middle + max((high - low) / 2, negligible) < bases[name].value and low > 0:
             how = f"RTT beyond that of {emptiest}, which saw the shorter queue, plus its least RTT"
             result[name] = Estimate(float(middle), float(low), float(high), "s", how)
     return result
@@ -225,38 +231,42 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str,
 def _as_one(found: Mapping[str, Estimate], packet: float) -> dict[str, Estimate]:
     """Give one RTT to flows whose RTTs the trace does not tell apart.
 
-    ``found`` are the estimated RTTs of the flows, each with a range from ``low`` to ``high``. The
-    flow with the smallest estimate takes with it each flow for which two conditions hold:
+    ``found`` are the estimated RTTs of the flows, each with a range from ``low`` to ``high``. One
+    RTT is given to the flow with the smallest estimate, and to each other flow that meets two
+    conditions:
 
     - Its range begins at or below the end of the range of the smallest estimate. So the difference
       of the two estimates may be chance.
     - Its estimate is at most ``packet`` seconds above the smallest one. In this time the bottleneck
       sends one packet, so the difference changes a window by at most one packet.
 
-    These flows get one RTT: the smallest estimate, or the greatest ``low`` of their ranges if that
+    Their common RTT is the smallest estimate, or the greatest ``low`` of their ranges if that
     is larger. The range of the common RTT goes from this greatest ``low`` to the least ``high``,
     but at least to the RTT. The ranges of three or more flows may have no value in common. Then the
-    common RTT lies above the range of some flow. The same is repeated with the flows left, until
-    none is.
+    common RTT lies above the range of some flow.
+
+    The function then does the same with the remaining flows, until none remains.
     """
     result = dict(found)
-    left = sorted(found, key=lambda name: found[name].value)
-    while left:
-        first = found[left[0]]
+    remaining = sorted(found, key=lambda name: found[name].value)
+    while remaining:
+        first = found[remaining[0]]
         most = first.value + packet
-        alike = [n for n in left if found[n].low <= first.high and found[n].value <= most]
-        if len(alike) > 1:
-            low = max(found[name].low for name in alike)
+        not_told_apart = [
+            n for n in remaining if found[n].low <= first.high and found[n].value <= most
+        ]
+        if len(not_told_apart) > 1:
+            low = max(found[name].low for name in not_told_apart)
             value = max(first.value, low)
-            high = max(min(found[name].high for name in alike), value)
+            high = max(min(found[name].high for name in not_told_apart), value)
             how = (
-                f"one RTT for {len(alike)} flows, as the trace does not tell theirs apart: the "
-                f"{LEAST_OF_BASE}"
+                f"one RTT for {len(not_told_apart)} flows, as the trace does not tell theirs "
+                f"apart: the {LEAST_OF_BASE}"
             )
             one = Estimate(value, low, high, "s", how)
-            result |= dict.fromkeys(alike, one)
-        taken = set(alike)
-        left = [name for name in left if name not in taken]
+            result |= dict.fromkeys(not_told_apart, one)
+        taken = set(not_told_apart)
+        remaining = [name for name in remaining if name not in taken]
     return result
 
 
@@ -266,8 +276,8 @@ def _difference(one: Floats, other: Floats) -> Floats | None:
     ``one`` and ``other`` have the RTTs of the two flows at the same times.  The result is ``None``
     if there is no time at which both are known.
     """
-    more = (one - other)[np.isfinite(one - other)]
-    return np.quantile(more, [0.25, 0.5, 0.75]) if more.size else None
+    difference = (one - other)[np.isfinite(one - other)]
+    return np.quantile(difference, [0.25, 0.5, 0.75]) if difference.size else None
 
 
 @kinds.checked
@@ -304,13 +314,13 @@ def _alphas(
 
     The window of a Vegas source at rest varies by about two packets to either side
     (``engines/fluid/late_decisions.py``).  If the lower and the upper quartile of the backlog
-    differ by more than ``MOST_VARIED``, the source may not be Vegas, and the text ``how`` says so.
-    But it may still be Vegas, if loss-based flows fill the queue and empty it again.
+    differ by more than ``MAX_QUARTILE_DISTANCE``, the source may not be Vegas, and the text ``how``
+    says so. But it may still be Vegas, if loss-based flows fill the queue and empty it again.
 
     After a loss, or in a timeout, the window of a Vegas source may be too small for a backlog of
     alpha.  So ``how`` also says if the flow lost packets in the second half of its life.
     """
-    window, rtt, own = trace.known("window"), trace.known("rtt"), trace.known("base_rtt")
+    window, rtt, own_base_rtts = trace.known("window"), trace.known("rtt"), trace.known("base_rtt")
     if window is None or rtt is None:
         return {}
     times = trace.data["time"].values
@@ -321,8 +331,8 @@ def _alphas(
             continue
         known &= times >= np.median(times[known])  # the second half of the flow's life
         base = np.full(len(times), bases[name].value)
-        if own is not None:
-            base = np.where(np.isfinite(own[:, i]), own[:, i], base)
+        if own_base_rtts is not None:
+            base = np.where(np.isfinite(own_base_rtts[:, i]), own_base_rtts[:, i], base)
         over = base if name in over_base else rtt[:, i]
         known &= over > 0
         if not known.any():
@@ -343,7 +353,7 @@ def _doubts(trace: Trace, i: int, begin: float, low: float, high: float) -> str:
     ``low`` and ``high`` are the quartiles of the backlog, packets, from the time ``begin`` on, s.
     """
     how = ""
-    if high - low > MOST_VARIED:
+    if high - low > MAX_QUARTILE_DISTANCE:
         how += f"; doubtful, because a quarter of its values are below {low:.3g} pkt and a "
         how += f"quarter above {high:.3g}: Vegas at rest varies less, so the source may run "
         how += "another law, or other flows fill and empty the queue"

@@ -17,12 +17,12 @@ from vegasmodel.packets.trace import Trace
 
 __all__ = ["apart"]
 
-LEAST_INTERVALS = 100  # least number of intervals in which the RTTs of both flows are known
-# RTTs whose standard deviation is at least so many packets do not vary only because packets that
-# arrive together stand in the queue one behind another
-PACKETS = 5.0
-TOGETHER = 0.25  # least correlation of RTTs that counts as that of a shared queue
-MOST_FLOWS = 50  # of which all pairs are looked at
+MIN_INTERVALS = 100  # in which the RTTs of both flows are known; from fewer, nothing is concluded
+# Packets that arrive together wait one behind another, so RTTs always vary by a few packets. The
+# test is only for RTTs that vary more: by at least this standard deviation, in packets.
+MIN_DEVIATION = 5.0
+MIN_CORRELATION = 0.25  # RTTs of flows in one queue correlate at least so much
+MAX_FLOWS = 50  # all pairs of so many flows are tested
 
 
 def apart(trace: Trace, idle: Collection[str]) -> str:
@@ -31,7 +31,7 @@ def apart(trace: Trace, idle: Collection[str]) -> str:
     Two flows that share a queue meet the same queueing delay, so their RTTs rise and fall together.
     Two flows do not share a queue if the RTTs of both vary by several packets, but hardly
     correlate. Flows with little to send (``idle``) are left out. Of the others, only the first
-    ``MOST_FLOWS`` are compared. The text is empty for traces that are not captures, because their
+    ``MAX_FLOWS`` are compared. The text is empty for traces that are not captures, because their
     RTTs may contain the waits of delayed ACKs. It is also empty if the trace's intervals are too
     long for RTTs to follow the queue (``follows_the_queue``).
     """
@@ -41,28 +41,31 @@ def apart(trace: Trace, idle: Collection[str]) -> str:
         return ""
     rates, whole = known
     lengths = np.diff(trace.edges)[whole]
-    packet = lengths.sum() / max(float(rates[whole] @ lengths), 1.0)
-    busy = [i for i, name in enumerate(trace.flows) if name not in idle][:MOST_FLOWS]
-    least = min(
-        itertools.combinations(busy, 2), key=lambda pair: _pair(rtt, pair, packet), default=()
+    packet_time = lengths.sum() / max(float(rates[whole] @ lengths), 1.0)
+    busy = [i for i, name in enumerate(trace.flows) if name not in idle][:MAX_FLOWS]
+    # the two flows whose RTTs correlate least; empty if there is only one flow
+    least_alike = min(
+        itertools.combinations(busy, 2),
+        key=lambda pair: _correlation(rtt, pair, packet_time),
+        default=(),
     )
-    if not least or _pair(rtt, least, packet) >= TOGETHER:
+    if not least_alike or _correlation(rtt, least_alike, packet_time) >= MIN_CORRELATION:
         return ""
-    one, other = (trace.flows[i] for i in least)
+    one, other = (trace.flows[i] for i in least_alike)
     return (
         f"the RTTs of {one} and {other} vary, but not together, so their packets may wait in "
         "different queues; the estimates take it that all flows share one"
     )
 
 
-def _pair(rtt: Floats, pair: tuple[int, ...], packet: float) -> float:
+def _correlation(rtt: Floats, pair: tuple[int, ...], packet_time: float) -> float:
     """The correlation of two flows' RTTs; 1 if they are too few or vary too little to tell.
 
-    ``rtt`` has the RTTs, s: [time, flow].  ``pair`` are the indices of the two flows.  ``packet``
-    is the mean time from one delivered packet to the next, over all flows, s.
+    ``rtt`` has the RTTs, s: [time, flow].  ``pair`` are the indices of the two flows.
+    ``packet_time`` is the mean time from one delivered packet to the next, over all flows, s.
     """
     both = rtt[:, list(pair)]
     both = both[np.isfinite(both).all(axis=1)]
-    if len(both) < LEAST_INTERVALS or not np.all(both.std(axis=0) >= PACKETS * packet):
+    if len(both) < MIN_INTERVALS or not np.all(both.std(axis=0) >= MIN_DEVIATION * packet_time):
         return 1.0
     return float(np.asarray(np.corrcoef(both.T))[0, 1])
