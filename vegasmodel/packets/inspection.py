@@ -35,8 +35,8 @@ MOST_BITS = 1e12  # per second and flow; the fastest network cards have 8e11
 # By Little's law a flow that always has data to send delivers about one window in a round trip.
 # If it delivers more or fewer windows than these, the units are doubtful.
 MOST_OF_WINDOW, LEAST_OF_WINDOW = 4.0, 0.02
-MORE = "bits were taken for bytes, or the RTT had another unit"  # why it may deliver more
-LESS = "it has little to send, or the window, the RTT or the time has another unit"  # and fewer
+WHY_MORE = "bits were taken for bytes, or the RTT had another unit"  # reasons for more windows
+WHY_LESS = "it has little to send, or the window, the RTT or the time has another unit"  # for fewer
 
 
 def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: A002 - an option
@@ -151,9 +151,9 @@ def unlikely_units(trace: Trace, idle: Collection[str]) -> dict[str, str]:
         elif bits > MOST_BITS:
             text = f"delivers {1e-9 * bits:.3g} Gbit/s, as if bits were taken for bytes"
         elif per_trip > MOST_OF_WINDOW:
-            text = f"delivers {per_trip:.3g} windows in an RTT, as if {MORE}"
+            text = f"delivers {per_trip:.3g} windows in an RTT, as if {WHY_MORE}"
         elif per_trip < LEAST_OF_WINDOW:
-            text = f"delivers {per_trip:.3g} of its window in an RTT: {LESS}"
+            text = f"delivers {per_trip:.3g} of its window in an RTT: {WHY_LESS}"
         else:
             continue
         return {"usual-units": f"{name} {text}"}
@@ -185,17 +185,17 @@ def _flow(trace: Trace, i: int, match: str) -> dict[str, Any]:
             return None
         return finite(np.nansum(values[:, i] * weights))
 
-    def of(variable: str, figure: Callable[[Floats], float]) -> float | None:
-        """A figure, such as the mean, of the known values of a variable."""
+    def statistic_of(variable: str, statistic: Callable[[Floats], float]) -> float | None:
+        """A statistic, such as ``np.mean``, of the known values of a variable."""
         values = trace.known(variable)
         if values is None:
             return None
         # a variable has one value per flow, [flow], or one per interval, [interval, flow]
         values = values[i : i + 1] if values.ndim == 1 else values[:, i]
         values = values[np.isfinite(values)]
-        return finite(figure(values)) if values.size else None
+        return finite(statistic(values)) if values.size else None
 
-    least = [of(variable, np.min) for variable in ("rtt_min", "rtt", "base_rtt")]
+    least = [statistic_of(variable, np.min) for variable in ("rtt_min", "rtt", "base_rtt")]
     return {
         "name": name,
         "control": trace.controls.get(name),
@@ -204,11 +204,11 @@ def _flow(trace: Trace, i: int, match: str) -> dict[str, Any]:
         "sent": total("sent"),
         "lost": total("loss"),
         "retransmits": total("retransmits"),
-        "first_s": of("first", np.min),
-        "last_s": of("last", np.max),
+        "first_s": statistic_of("first", np.min),
+        "last_s": statistic_of("last", np.max),
         "packet_size_b": finite(packet_sizes(trace)[i]),
         "rtt_min_s": min((rtt for rtt in least if rtt is not None), default=None),
-        "rtt_mean_s": of("rtt", np.mean),
-        "base_rtt_s": of("base_rtt", np.min),
-        "packets_per_ack": of("packets_per_ack", np.min),
+        "rtt_mean_s": statistic_of("rtt", np.mean),
+        "base_rtt_s": statistic_of("base_rtt", np.min),
+        "packets_per_ack": statistic_of("packets_per_ack", np.min),
     }

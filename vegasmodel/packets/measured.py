@@ -78,7 +78,7 @@ def to_prediction(trace: Trace, scenario: Scenario) -> Prediction:
     delivered = trace.known("throughput")
     if delivered is None:
         raise FieldError("trace", trace.engine, "a trace with throughputs")
-    spans = _spans(trace, scenario, _lasts(trace, scenario, order))
+    spans = _spans(trace, scenario, _last_packet_times(trace, scenario, order))
     weights = _weights(trace, spans, order)
     seconds = seconds_in(trace, spans)
     counts = delivered * np.diff(trace.edges)[:, None]  # packets in each interval
@@ -86,7 +86,8 @@ def to_prediction(trace: Trace, scenario: Scenario) -> Prediction:
     with np.errstate(invalid="ignore"):  # 0 packets in no time are no rate
         throughput = packets / (spans[:, 1] - spans[:, 0])
     loss, how = _loss(trace, order, weights, counts)
-    unknown = known_part(delivered[:, order], seconds) == 0.0  # such a flow may have sent
+    # a flow of unknown throughput may have sent, so it gives no warning that it sent nothing
+    unknown = known_part(delivered[:, order], seconds) == 0.0
     begin, end = trace_warnings.covered(trace, scenario)
     at_once = sent_at_once(trace)
     return Prediction(
@@ -118,7 +119,7 @@ def to_prediction(trace: Trace, scenario: Scenario) -> Prediction:
     )
 
 
-def _lasts(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
+def _last_packet_times(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
     """The time of the last packet of each flow of finite size, s: [flow].
 
     If the trace does not tell this time, it is the end of the last interval in which the flow
@@ -226,8 +227,10 @@ def _mean(
     weight = np.where(known, weights * np.nan_to_num(delivered[:, order]), 0.0)
     weight = np.where(weight.sum(axis=0) > 0, weight, np.where(known, weights, 0.0))
     total = weight.sum(axis=0)
-    top = (weight * np.where(known, chosen, 0.0)).sum(axis=0)
-    mean: Floats = np.divide(top, total, out=np.full(total.shape, math.nan), where=total > 0)
+    weighted_sum = (weight * np.where(known, chosen, 0.0)).sum(axis=0)
+    mean: Floats = np.divide(
+        weighted_sum, total, out=np.full(total.shape, math.nan), where=total > 0
+    )
     return mean
 
 

@@ -28,7 +28,9 @@ __all__ = ["Pairing", "match_texts", "pair"]
 MATCH, NAME, CONTROL = "match", "name", "congestion control"
 SCENARIO = "order in a trace made from this scenario"
 ONLY, ORDER = "being the only flow", "order of appearance"
-LITTLE = 0.001  # if unpaired flows deliver a smaller part of all packets, they hardly matter
+NEGLIGIBLE_PART = (
+    0.001  # if unpaired flows deliver a smaller part of all packets, they hardly matter
+)
 RENO = ("reno", "newreno", "sack", "tahoe")  # the kernel calls them all reno
 
 
@@ -96,7 +98,7 @@ class Pairing:
         packets = packets_in_all(self.trace)
         if others and packets is not None:
             part = float(np.nansum(packets[others]) / max(np.nansum(packets), 1e-300))
-            if part >= LITTLE:
+            if part >= NEGLIGIBLE_PART:
                 who = few([names[i] for i in others], 6)
                 detail = f"{who}: flows of the trace alone, {100 * part:.3g} % of its packets"
                 found.append(Assumption("no-other-flows", False, detail))
@@ -138,6 +140,7 @@ def pair(trace: Trace, scenario: Scenario) -> Pairing:
                 found[k] = (free.pop(trace.flows[k]), SCENARIO)
     idle = idle_flows(trace)
     busy = {name: i for name, i in free.items() if name not in idle}
+    # the remaining rules guess, so they leave out idle flows if there are enough others
     free = busy if len(busy) >= len(members) - len(found) else free
     _by_control(trace, scenario, found, free)
     _by_order(trace, scenario, found, free)
@@ -154,11 +157,11 @@ def match_texts(names: Sequence[str]) -> list[str]:
     second, such as `` (2)``.
     """
     texts: dict[str, None] = {}
-    taken = {name for name in names if name.isprintable()}
+    unchanged = {name for name in names if name.isprintable()}  # these are their own texts
     for name in names:
         text = first = printable(name)
         number = 1
-        while text in texts or (text in taken and text != name):
+        while text in texts or (text in unchanged and text != name):
             number += 1
             text = f"{first} ({number})"
         texts[text] = None
@@ -174,13 +177,14 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
     starts.
     """
     found: dict[int, tuple[int, str]] = {}
-    taken: dict[int, str] = {}
+    paired: dict[int, str] = {}  # index of a flow of the trace -> name of the entry that it fits
     names = trace.flows
     printable_names = match_texts(names)
     for g, group in enumerate(scenario.flows):
         if group.match is None:
             continue
         field = f"flow[{g}].match"
+        # the trace's flows that fit: by name, else by printable text, else by address or port
         hits = [names.index(group.match)] if group.match in names else []
         hits = hits or [i for i, name in enumerate(printable_names) if name == group.match]
         hits = hits or [i for i, name in enumerate(names) if _fits(group.match, name)]
@@ -190,10 +194,10 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
             flows = f"it has {few(names, 6)}" if not hits else few([names[i] for i in hits], 6)
             raise FieldError(field, group.match, flows, wrong=wrong)
         for i in hits:
-            if i in taken:
-                wrong = f"fits {trace.flows[i]}, which {taken[i]} fits already"
+            if i in paired:
+                wrong = f"fits {trace.flows[i]}, which {paired[i]} fits already"
                 raise FieldError(field, group.match, "give each another flow", wrong=wrong)
-            taken[i] = group.name
+            paired[i] = group.name
         # ``k`` is the index of a flow in the scenario, ``i`` that of a flow in the trace
         members = [k for k, member in enumerate(scenario.members) if member.group == g]
         starting = _as_they_start(scenario, members)
@@ -211,9 +215,9 @@ def _fits(text: str, name: str) -> bool:
     text that ``name`` has for it. If two hosts connect again with the same ports, ``name`` ends
     with a number such as `` #2``; this number is ignored.
     """
-    wanted = _end(text)
+    wanted = _address_and_port(text)
     for end in name.partition(" #")[0].split(">"):
-        address, port = _end(end)
+        address, port = _address_and_port(end)
         if text == end or (address is not None and (address, port) == wanted):
             return True
         if wanted[1] is None and text.isdigit() and port == text:
@@ -223,7 +227,7 @@ def _fits(text: str, name: str) -> bool:
     return False
 
 
-def _end(text: str) -> tuple[object, str | None]:
+def _address_and_port(text: str) -> tuple[object, str | None]:
     """Split ``10.0.0.1:5001`` or ``[::1]:5001`` into address and port; a missing part is None."""
     host, colon, port = text.rpartition(":")
     if colon and port.isalnum() and _address(host.strip("[]")) is not None:
@@ -260,19 +264,24 @@ def _by_control(
     pair is ``CONTROL`` if the flows of the scenario are alike, so that any pairing of them is
     right.  Otherwise it is ``ORDER``.
     """
-    left: dict[str, list[int]] = {}
+    # congestion control -> indices of the scenario's flows that have it and no partner yet
+    unpaired: dict[str, list[int]] = {}
     for k, member in enumerate(scenario.members):
         if k not in found:
-            left.setdefault(_kernel_name(member.flow.law), []).append(k)
-    for control, mine in left.items():  # ``mine``: flows of the scenario; ``theirs``: of the trace
-        theirs = [
+            unpaired.setdefault(_kernel_name(member.flow.law), []).append(k)
+    for control, of_scenario in unpaired.items():
+        of_trace = [
             i for name, i in free.items() if _kernel_name(trace.controls.get(name, "")) == control
         ]
-        if len(theirs) != len(mine):
+        if len(of_trace) != len(of_scenario):
             continue
-        alike = {(m.group, m.rtt, m.start, m.stop) for m in (scenario.members[k] for k in mine)}
-        by = CONTROL if len(alike) == 1 else ORDER
-        pairs = zip(_as_they_start(scenario, mine), _as_they_appear(trace, theirs), strict=True)
+        kinds = {
+            (m.group, m.rtt, m.start, m.stop) for m in (scenario.members[k] for k in of_scenario)
+        }
+        by = CONTROL if len(kinds) == 1 else ORDER
+        pairs = zip(
+            _as_they_start(scenario, of_scenario), _as_they_appear(trace, of_trace), strict=True
+        )
         for k, i in pairs:
             found[k] = (i, by)
             del free[trace.flows[i]]
