@@ -19,12 +19,12 @@ from vegasmodel.packets.trace import Trace, assemble
 # others are sums. Data are counted in packets, or in bytes by readers of captures:
 # - DELIVERED: data that reached the receiver, or data acknowledged, as the reader says;
 # - ARRIVED, in captures only: data that passed the place of the capture, without repetitions;
-# - SENT, AGAIN, LOST: data sent (retransmissions included), retransmitted and dropped;
+# - SENT, RETRANSMITTED, LOST: data sent (retransmissions included), retransmitted and dropped;
 # - ACKS: the number of ACKs;
 # - RTT_SUM, RTT_N, RTT_MIN: the sum of the RTTs in s, their number, and the smallest;
 # - WINDOW_SUM, WINDOW_N: the sum of the values of the window (or of the data in flight), and their
 #   number.
-DELIVERED, ARRIVED, SENT, AGAIN, LOST, ACKS = range(6)
+DELIVERED, ARRIVED, SENT, RETRANSMITTED, LOST, ACKS = range(6)
 RTT_SUM, RTT_N, WINDOW_SUM, WINDOW_N, RTT_MIN = range(6, 11)
 # The first index of ``Bins.link``, [quantity, link, bin]. WAITED is the integral of the queue over
 # time (packets times s), SERVED the number of packets that left the queue for transmission, CARRIED
@@ -73,10 +73,10 @@ class Bins:
         """
         self._shrink(2 * self.flow.shape[1])
         flows = self.flow.shape[1]
-        more = _empty(RTT_MIN + 1, 2 * flows, self.count)  # uses no memory until it is written to
-        more[:, :flows] = self.flow
-        more[RTT_MIN, flows:] = np.inf
-        self.flow, self.cells = more, more.data
+        wider = _empty(RTT_MIN + 1, 2 * flows, self.count)  # uses no memory until it is written to
+        wider[:, :flows] = self.flow
+        wider[RTT_MIN, flows:] = np.inf
+        self.flow, self.cells = wider, wider.data
 
     def grow_links(self) -> None:
         """Make room for twice as many links.
@@ -85,9 +85,9 @@ class Bins:
         """
         self._shrink(2 * self.link.shape[1])
         links = self.link.shape[1]
-        more = _empty(QUEUE_MAX + 1, 2 * links, self.count)
-        more[:, :links] = self.link
-        self.link = more
+        wider = _empty(QUEUE_MAX + 1, 2 * links, self.count)
+        wider[:, :links] = self.link
+        self.link = wider
 
     def _shrink(self, items: int) -> None:
         """Merge bins (intervals of time) until ``items`` flows or links fit into the memory."""
@@ -162,7 +162,7 @@ class Bins:
             "rtt_min": rtt_min,
             "window": window,
         }
-        rows = {"sent": SENT, "retransmits": AGAIN, "loss": LOST, "acks": ACKS}
+        rows = {"sent": SENT, "retransmits": RETRANSMITTED, "loss": LOST, "acks": ACKS}
         entries |= {name: flow[row] for name, row in rows.items() if name in known}
         if links:
             link = self.link[:, : len(links), :used].swapaxes(1, 2)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from vegasmodel.packets.readers.source import Source
 
 MAX_FRAME = 1 << 18  # bytes: tcpdump's own limit
-MAX_INTERFACES = 1024
+MAX_INTERFACES = 1024  # of a section of a pcapng file; a damaged file may seem to have many more
 
 # pcap: the four bytes (magic number) with which the file may begin, and what they say of it: the
 # byte order as the module ``struct`` writes it, and the seconds per tick of the packets' times
@@ -66,16 +66,16 @@ def _records(source: Source) -> Iterator[Frame]:
         source.fail("byte 0", header[:16], "a pcap header of 24 bytes")
     order, tick = _MAGIC[header[:4]]
     link = struct.unpack(order + "I", header[20:24])[0] & 0xFFFF
-    unpack, at = struct.Struct(order + "IIII").unpack, 24
+    unpack, position = struct.Struct(order + "IIII").unpack, 24
     source.cut_short = True  # the file ends inside a frame; the last line corrects this if not
     while len(record := read(16)) == 16:
         seconds, ticks, size, orig_len = unpack(record)
         if size > MAX_FRAME:
-            source.fail(f"byte {at}", size, f"a frame of at most {MAX_FRAME} bytes")
+            source.fail(f"byte {position}", size, f"a frame of at most {MAX_FRAME} bytes")
         frame = read(size)
         if len(frame) < size:
             return
-        at += 16 + size
+        position += 16 + size
         yield seconds + ticks * tick, link, frame, orig_len if orig_len > size else size
     source.cut_short = len(record) > 0
 
@@ -86,7 +86,7 @@ def _blocks(source: Source) -> Iterator[Frame]:
     The file consists of blocks.  A block states its length twice, at its beginning and at its end.
     The length at the end is ignored.
     """
-    read, at = source.file.read, 0  # ``at``: position of the block in the file, in bytes
+    read, position = source.file.read, 0  # of the block in the file, in bytes
     order, interfaces = "<", list[tuple[int, float, int]]()  # of the section
     source.cut_short = True  # the file ends inside a block; the last line corrects this if not
     while len(head := read(8)) == 8:
@@ -94,72 +94,74 @@ def _blocks(source: Source) -> Iterator[Frame]:
             magic = read(4)
             order, interfaces = _ORDER.get(magic, ""), []
             if not order:
-                source.fail(f"byte {at}", magic, "a byte-order magic")
+                source.fail(f"byte {position}", magic, "a byte-order magic")
             head += magic
         kind, size = struct.unpack(order + "II", head[:8])
         if size < len(head) + 4 or size > 2 * MAX_FRAME or size % 4:
-            source.fail(f"byte {at}", size, f"a block of 12 to {2 * MAX_FRAME} bytes")
+            source.fail(f"byte {position}", size, f"a block of 12 to {2 * MAX_FRAME} bytes")
         body = read(size - len(head))
         if len(body) < size - len(head):
             return
         if kind == _INTERFACE:
             if len(interfaces) == MAX_INTERFACES:
-                source.fail(f"byte {at}", kind, f"at most {MAX_INTERFACES} interfaces")
-            interfaces.append(_interface(source, order, at, body[:-4]))
+                source.fail(f"byte {position}", kind, f"at most {MAX_INTERFACES} interfaces")
+            interfaces.append(_interface(source, order, position, body[:-4]))
         elif kind in (_PACKET, _OLD_PACKET):
-            yield _packet(source, order, at, kind, body[:-4], interfaces)
+            yield _packet(source, order, position, kind, body[:-4], interfaces)
         elif kind == _SIMPLE:
-            source.fail(f"byte {at}", "simple packet block", "packets with a time")
-        at += size
+            source.fail(f"byte {position}", "simple packet block", "packets with a time")
+        position += size
     source.cut_short = len(head) > 0
 
 
-def _interface(source: Source, order: str, at: int, body: bytes) -> tuple[int, float, int]:
+def _interface(source: Source, order: str, position: int, body: bytes) -> tuple[int, float, int]:
     """Parse the block of a pcapng file that describes a network interface.
 
-    ``body`` is the content of the block, and ``at`` the place of the block in the file, in bytes.
-    ``order`` is the file's byte order, as the module ``struct`` writes it. Returns the link type,
-    the seconds per clock tick, and an offset in s, which is added to the times of all packets from
-    this interface.
+    ``body`` is the content of the block, and ``position`` the place of the block in the file, in
+    bytes. ``order`` is the file's byte order, as the module ``struct`` writes it. Returns the link
+    type, the seconds per clock tick, and an offset in s, which is added to the times of all packets
+    from this interface.
     """
     if len(body) < 8:
-        source.fail(f"byte {at}", body, "an interface of 8 bytes or more")
+        source.fail(f"byte {position}", body, "an interface of 8 bytes or more")
     link, tick, offset, i = struct.unpack(order + "H", body[:2])[0], 1e-6, 0, 8
     while i + 4 <= len(body):
         code, size = struct.unpack(order + "HH", body[i : i + 4])
         value = body[i + 4 : i + 4 + size]
         if code == _RESOLUTION and len(value) == 1:
+            # the highest bit chooses the base, 2 or 10; the other bits are the exponent's magnitude
             tick = (2.0 if value[0] & 128 else 10.0) ** -(value[0] & 127)
         elif code == _OFFSET and len(value) == 8:
             offset = struct.unpack(order + "q", value)[0]
-        if code == 0:
+        if code == 0:  # the end of the options
             break
-        i += 4 + (size + 3) // 4 * 4
+        i += 4 + (size + 3) // 4 * 4  # values are padded to a multiple of 4 bytes
     return link, tick, offset
 
 
 def _packet(
     source: Source,
     order: str,
-    at: int,
+    position: int,
     kind: int,
     body: bytes,
     interfaces: list[tuple[int, float, int]],
 ) -> Frame:
     """Parse a block of a pcapng file that holds a packet.
 
-    ``kind`` is the block's type and ``body`` its content; the block begins at byte ``at`` of the
-    file. ``order`` is the byte order, as the module ``struct`` writes it. ``interfaces`` has what
-    ``_interface`` returns, for each interface that the section of the file has described so far.
+    ``kind`` is the block's type and ``body`` its content; the block begins at byte ``position`` of
+    the file. ``order`` is the byte order, as the module ``struct`` writes it. ``interfaces`` has
+    what ``_interface`` returns, for each interface that the section of the file has described so
+    far.
     """
     if len(body) < 20:
-        source.fail(f"byte {at}", body, "a packet block of 20 bytes or more")
-    which, high, low, size, orig_len = struct.unpack(order + "IIIII", body[:20])
-    if kind == _OLD_PACKET:
-        which = struct.unpack(order + "H", body[:2])[0]
-    if which >= len(interfaces):
-        source.fail(f"byte {at}", which, f"an interface below {len(interfaces)}")
+        source.fail(f"byte {position}", body, "a packet block of 20 bytes or more")
+    interface, high, low, size, orig_len = struct.unpack(order + "IIIII", body[:20])
+    if kind == _OLD_PACKET:  # its interface has 2 bytes; a count of drops follows
+        interface = struct.unpack(order + "H", body[:2])[0]
+    if interface >= len(interfaces):
+        source.fail(f"byte {position}", interface, f"an interface below {len(interfaces)}")
     if size > len(body) - 20:
-        source.fail(f"byte {at}", size, f"a frame of at most {len(body) - 20} bytes")
-    link, tick, offset = interfaces[which]
+        source.fail(f"byte {position}", size, f"a frame of at most {len(body) - 20} bytes")
+    link, tick, offset = interfaces[interface]
     return offset + ((high << 32) | low) * tick, link, body[20 : 20 + size], max(orig_len, size)

@@ -31,10 +31,10 @@ from dataclasses import dataclass, field
 from vegasmodel.packets.readers import segments
 from vegasmodel.packets.readers.bins import (
     ACKS,
-    AGAIN,
     ARRIVED,
     DELIVERED,
     LOST,
+    RETRANSMITTED,
     RTT_MIN,
     RTT_N,
     RTT_SUM,
@@ -318,7 +318,7 @@ class Connections:
         if not old:  # a retransmission of bytes that the capture lacks, or out of order
             later = flow.later(ident, stamp)  # whether it was sent after them; None: unknown
             flow.unsure += later is None
-            table[AGAIN, i, k] += filled if later else 0
+            table[RETRANSMITTED, i, k] += filled if later else 0
             table[ARRIVED, i, k] += filled
             return later is not False
         kind = flow.seen_again(start, end, ident, stamp, self.time)
@@ -326,7 +326,7 @@ class Connections:
             flow.copies += 1
             return None
         flow.unsure += kind == segments.UNSURE
-        table[AGAIN, i, k] += old
+        table[RETRANSMITTED, i, k] += old
         table[ARRIVED, i, k] += filled
         return True
 

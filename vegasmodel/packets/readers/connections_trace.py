@@ -14,10 +14,10 @@ from vegasmodel.fields.lists import few
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.readers.bins import (
     ACKS,
-    AGAIN,
     ARRIVED,
     DELIVERED,
     LOST,
+    RETRANSMITTED,
     RTT_MIN,
     RTT_SUM,
     SENT,
@@ -67,7 +67,7 @@ def make(
     # of these flows, the captured data count as delivered, not the growth of the ACK number
     arrived = [flow.index for flow in flows if flow.captured_at_receiver or not flow.acks]
     seen.bins.flow[DELIVERED, arrived] = seen.bins.flow[ARRIVED, arrived]
-    for row in (DELIVERED, SENT, AGAIN, LOST, WINDOW_SUM):  # from bytes to packets
+    for row in (DELIVERED, SENT, RETRANSMITTED, LOST, WINDOW_SUM):  # from bytes to packets
         seen.bins.flow[row, order] /= payload[:, None]
     _forget_what_is_not_known(seen, flows)
     size = [math.nan if flow.assumed else flow.payload + flow.headers for flow in flows]
@@ -124,12 +124,12 @@ def _forget_what_is_not_known(seen: Connections, flows: list[Flow]) -> None:
     table = seen.bins.flow
     for flow in flows:
         if not flow.captured_at_sender:
-            table[[SENT, AGAIN, WINDOW_SUM], flow.index] = math.nan
+            table[[SENT, RETRANSMITTED, WINDOW_SUM], flow.index] = math.nan
             if math.isinf(flow.least_up):
                 table[RTT_SUM, flow.index] = math.nan
                 table[RTT_MIN, flow.index] = math.inf
         if flow.missed or flow.unsure:
-            table[[SENT, AGAIN], flow.index] = math.nan
+            table[[SENT, RETRANSMITTED], flow.index] = math.nan
         if flow.copies and flow.last_ack[0] <= 0:
             table[ACKS, flow.index] = math.nan
 

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from vegasmodel.packets.readers.bins import (
     ACKS,
-    AGAIN,
     CARRIED,
     DELIVERED,
     LOST,
     QUEUE_MAX,
+    RETRANSMITTED,
     RTT_MIN,
     RTT_N,
     RTT_SUM,
@@ -261,7 +261,7 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
         s.flow[f, AT_ACKS] += t == s.flow_times[f, LAST_ACK]
         again = tcp and seq <= s.flow[f, SENT_TO]
         if again:
-            flow[AGAIN, f, k] += 1
+            flow[RETRANSMITTED, f, k] += 1
         s.flow[f, SENT_TO] = max(s.flow[f, SENT_TO], seq)
         _remember(s, f, seq, np.nan if again or size < s.flow[f, SIZE] else t)
     elif kind == RECEIVE:
@@ -504,7 +504,7 @@ def _variable(s, flow, begin, width, buf, w):
             s.flow[f, ACKED] = np.int64(value)
             _acknowledges(s, f, np.int64(value))
         elif equal(buf, a, b, b"nrexmitpack_") and value > s.flow[f, REXMIT]:
-            flow[AGAIN, f, k] += value - s.flow[f, REXMIT]
+            flow[RETRANSMITTED, f, k] += value - s.flow[f, REXMIT]
             s.flow[f, REXMIT] = np.int64(value)
         elif equal(buf, a, b, b"ndatapack_") and value > s.flow[f, DATAPACK]:
             flow[SENT, f, k] += value - s.flow[f, DATAPACK]

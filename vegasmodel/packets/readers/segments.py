@@ -48,7 +48,7 @@ QUICK = 16  # packets that Linux acknowledges at once at the start of a flow (TC
 
 # why a capture shows bytes a second time: it has a packet twice, the sender sent them again, or
 # either may be the case
-COPY, AGAIN, UNSURE = range(3)
+COPY, RETRANSMITTED, UNSURE = range(3)
 
 
 class Flow:
@@ -287,19 +287,19 @@ class Flow:
         """Decide why the bytes ``[start, end)`` of a segment are captured again.
 
         ``ident`` is the segment's IPv4 identifier, ``stamp`` its TCP timestamp. The result is
-        ``COPY`` if the same packet was captured twice, ``AGAIN`` if the sender sent the bytes
-        again, and ``UNSURE`` if it can be either. The module's docstring gives the rules.
+        ``COPY`` if the same packet was captured twice, ``RETRANSMITTED`` if the sender sent the
+        bytes again, and ``UNSURE`` if it can be either. The module's docstring gives the rules.
         """
         if self.later(ident, stamp):
-            return AGAIN
+            return RETRANSMITTED
         known = self.recent.get(start)
         if known is None or known[0] != end:
             return UNSURE
         _, old_id, old_stamp, then = known
         if old_id > 0 and ident > 0 and self.counted_ids:
-            return COPY if old_id == ident else AGAIN
+            return COPY if old_id == ident else RETRANSMITTED
         if stamp >= 0 and old_stamp >= 0 and stamp != old_stamp:
-            return AGAIN
+            return RETRANSMITTED
         return COPY if time - then < EARLY * self.least_down < np.inf else UNSURE
 
     def sent(self, start: int, end: int, ident: int, stamp: int, time: float) -> None:
