@@ -146,7 +146,7 @@ def window_limit(scenario: Scenario, f: int) -> int:
 def run(
     model: str,
     scenario: Scenario,
-    one: Callable[..., Output],
+    run_once: Callable[..., Output],
     *,
     version: str,
     assumptions: tuple[Assumption, ...],
@@ -154,16 +154,17 @@ def run(
 ) -> Prediction:
     """Simulate all runs of a scenario in ns-2 or ns-3; return means over the runs.
 
-    The function ``one`` simulates a single run: ``one(number=n)`` returns the output of run number
-    n. At most ``processes`` runs go on at the same time. ``model`` is the name of the simulator and
-    ``version`` its version. ``assumptions`` become a part of the result. ``ns2.run`` explains the
-    result. Raises ``FieldError`` if ``processes`` is out of range, and the errors of ``one``.
+    The function ``run_once`` simulates a single run: ``run_once(number=n)`` returns the output of
+    run number n. At most ``processes`` runs go on at the same time. ``model`` is the name of the
+    simulator and ``version`` its version. ``assumptions`` become a part of the result. ``ns2.run``
+    explains the result. Raises ``FieldError`` if ``processes`` is out of range, and the errors of
+    ``run_once``.
     """
     Integer(1, MAX_RUNS).check(processes, "processes")
     begun = time.perf_counter()
     # threads are enough: the simulator's processes do the work
     with ThreadPoolExecutor(max_workers=processes) as pool, children.interruptible():
-        outputs = list(pool.map(lambda number: one(number=number), range(scenario.run.times)))
+        outputs = list(pool.map(lambda number: run_once(number=number), range(scenario.run.times)))
     figures = [_measure(scenario, output) for output in outputs]
     mean = {key: np.mean([figure[key] for figure in figures], axis=0) for key in figures[0]}
     throughputs = np.array([figure["throughput"] for figure in figures])
@@ -245,14 +246,15 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
     Most results have one value per flow.  Only ``queue_mean``, ``busy_links`` and ``drops_links``
     have one value per link.
     """
-    # times and counters of flows at the begin (0) and at the end (1) of the measurement
+    # times t and counters c of flows at the begin (0) and at the end (1) of the measurement
     (t0, t1), (c0, c1) = output.flows.time, output.flows.value
     acks, retransmits, sent = (c1 - c0).T
     active = np.fmin(t1, output.finished) - t0  # a finite flow is active until it is done
     dropped, drops_links = _drops(scenario, output)
     with np.errstate(divide="ignore", invalid="ignore"):
         throughput = np.where(active > 0, acks / active, np.nan)
-    # the same for links; ``waited`` is in packets times seconds
+    # the same for links: times l and counters d. ``waited`` is the integral of the queue's length
+    # over time, in packets times seconds.
     (l0, l1), (d0, d1) = output.links.time, output.links.value
     waited, _, sent_bytes = (d1 - d0).T
     bits = np.array([8 * scenario.packet_size * link.capacity for link in scenario.links])

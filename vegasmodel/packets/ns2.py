@@ -116,7 +116,7 @@ def run(
     """
     expect(scenario)
     ns2_support.check(scenario)
-    one = functools.partial(
+    run_once = functools.partial(
         run_trace,
         scenario,
         engine.sampling_interval(scenario, interval),
@@ -129,7 +129,7 @@ def run(
     return engine.run(
         "ns2",
         scenario,
-        one,
+        run_once,
         version=version(),
         assumptions=ns2_support.remarks(scenario),
         processes=processes,

@@ -20,7 +20,11 @@ __all__ = ["SETS", "UNSPACED", "Setting"]
 
 
 class Setting(NamedTuple):
-    """The value that vegasmodel gives to the parameter ``variable`` of an ns-2 class, and why."""
+    """The value that vegasmodel gives to the parameter ``variable`` of an ns-2 class, and why.
+
+    ``why`` says what the value does. In parentheses it says when ns-2 changed the default, and
+    often to which value.
+    """
 
     cls: str
     variable: str

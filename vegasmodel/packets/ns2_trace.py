@@ -143,19 +143,22 @@ def _rtts(
     """
     shape = (edges.size - 1, len(trips))
     mean, least, base = np.full((3, *shape), np.nan)
-    for f, one in enumerate(trips):
-        # the interval in which each ACK came; -1: before the first edge
-        place = np.searchsorted(edges, one.time, side="left") - 1
-        inside = (place >= 0) & (place < shape[0])
-        number = np.bincount(place[inside], minlength=shape[0])
-        total = np.bincount(place[inside], weights=one.rtt[inside], minlength=shape[0])
-        seen = number > 0
-        mean[seen, f] = total[seen] / number[seen]
+    for f, of_flow in enumerate(trips):
+        # the index of the interval in which each ACK came; -1: before the first edge
+        interval_of_ack = np.searchsorted(edges, of_flow.time, side="left") - 1
+        inside = (interval_of_ack >= 0) & (interval_of_ack < shape[0])
+        number = np.bincount(interval_of_ack[inside], minlength=shape[0])
+        total = np.bincount(
+            interval_of_ack[inside], weights=of_flow.rtt[inside], minlength=shape[0]
+        )
+        measured = number > 0
+        mean[measured, f] = total[measured] / number[measured]
         lowest = np.full(shape[0], np.inf)
-        np.minimum.at(lowest, place[inside], one.rtt[inside])
-        least[seen, f] = lowest[seen]
+        np.minimum.at(lowest, interval_of_ack[inside], of_flow.rtt[inside])
+        least[measured, f] = lowest[measured]
         if vegas[f]:
-            before = one.rtt[place < 0].min(initial=np.inf)
+            # the smallest RTT before the trace begins; infinite if there is none
+            before = of_flow.rtt[interval_of_ack < 0].min(initial=np.inf)
             smallest = np.minimum.accumulate(np.minimum(lowest, before))
             base[:, f] = np.where(np.isfinite(smallest), smallest, np.nan)
     return {"rtt": mean, "rtt_min": least, "base_rtt": base}

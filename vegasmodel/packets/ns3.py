@@ -60,7 +60,7 @@ def run(
     interval = engine.sampling_interval(scenario, interval)
     ns3_script.script(scenario, interval=interval)  # raises FieldError even without ns-3
     ns3_build.program()
-    one = functools.partial(
+    run_once = functools.partial(
         run_trace,
         scenario,
         interval,
@@ -71,7 +71,7 @@ def run(
     return engine.run(
         "ns3",
         scenario,
-        one,
+        run_once,
         version=version(),
         assumptions=ns3_support.remarks(scenario),
         processes=processes,

@@ -18,7 +18,9 @@ from vegasmodel.scenario.placement import stack
 
 __all__ = ["script"]
 
-D_MARK = 46 << 2  # type of service of class D: DSCP 46, expedited forwarding
+# Type of service (DSCP 46, expedited forwarding) in packets of flows that want a low delay. By it a
+# Rate-Delay link tells them from flows that want a high rate.
+LOW_DELAY_MARK = 46 << 2
 
 
 def script(scenario: Scenario, run: int = 0, *, interval: float, rtts: bool = False) -> str:
@@ -115,6 +117,8 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
         begins = arrivals.times(group, begin, member.stop, rng)
         each = zip(begins, arrivals.sizes(group, len(begins), rng), strict=True)
         shorts = [_line("short", f, float(time), int(size)) for time, size in each]
+    # A source waits at random before it sends: above TCP, as ns-2's overhead_ does, or below TCP,
+    # as Linux's netem does. The line has both longest waits, and one of them is 0.
     wait = scenario.jitter(group)
     line = _line(
         "flow",
@@ -131,7 +135,7 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
         2 if group.delayed_ack else 1,
         *((0.0, wait) if stack(scenario, group).waits_in_queue else (wait, 0.0)),
         int(any(isinstance(x.queue, Red) and x.queue.ecn for x in path)),
-        D_MARK if group.service == "delay" else 0,
+        LOW_DELAY_MARK if group.service == "delay" else 0,
         int(group.alpha),
         int(group.beta),
         int(group.gamma),

@@ -26,8 +26,9 @@ __all__ = [
 
 HEADERS = 42  # bytes of a packet that are not data: 2 of the link, 20 of IP, 20 of TCP
 ACK = HEADERS  # bytes of an ACK
-QUEUES = {"droptail": 0, "red": 1, "rd": 2}  # the numbers of the ns-3 program
-LAWS = {"vegas": 0, "newreno": 1, "sack": 1, "reno": 2, "cubic": 3}  # likewise
+# the numbers by which our ns-3 program knows queue disciplines and congestion controls
+QUEUES = {"droptail": 0, "red": 1, "rd": 2}
+LAWS = {"vegas": 0, "newreno": 1, "sack": 1, "reno": 2, "cubic": 3}
 MAX_FLOWS = 4000  # as in ns-2
 MAX_PORTS = 60_000  # connections of a run, those of short flows included: each has its own port
 MAX_BYTES = 2**30  # bytes of a window that TCP's window scaling allows
@@ -117,9 +118,10 @@ def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
         allowed = f"vegasmodel runs only {', '.join(LAWS)} there"
         raise FieldError(f"{where}.law", flow.law, allowed, wrong="cannot be measured in ns-3")
     # ns-3 cuts windows by its own factors, so a scenario may not state another than its default
-    usual = STACKS[flow.variant].decrease if flow.keeps_backlog else find(flow.law).decrease
-    if flow.decrease != usual:
-        allowed = f"{usual:g}, the default, for which ns-3 takes a value of its own"
+    # (a Vegas flow's default depends on its TCP implementation, that of other laws only on the law)
+    default = STACKS[flow.variant].decrease if flow.keeps_backlog else find(flow.law).decrease
+    if flow.decrease != default:
+        allowed = f"{default:g}, the default, for which ns-3 takes a value of its own"
         raise FieldError(f"{where}.decrease", flow.decrease, allowed)
     for key in ("alpha", "beta", "gamma") if flow.law == "vegas" else ():
         value = float(getattr(flow, key))
