@@ -11,7 +11,7 @@ from typing import NoReturn
 from vegasmodel.fields import kinds
 from vegasmodel.fields.errors import FieldError, printable
 from vegasmodel.fields.rules import Choice
-from vegasmodel.packets.readers.csv import NEEDED, check_header, header
+from vegasmodel.packets.readers.csv import REQUIRED, check_header, header
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace, TraceError
 from vegasmodel.packets.trace_file import read_parquet
@@ -19,7 +19,9 @@ from vegasmodel.support import progress
 
 __all__ = ["FORMATS", "format_of", "read"]
 
-FORMATS = (  # in the order in which a file is compared with them
+# The formats that the package reads besides its own, each by the module of this name in
+# ``readers``. A file is compared with them in this order.
+FORMATS = (
     "csv",
     "ns2_tr",
     "ns3_ascii",
@@ -32,7 +34,7 @@ FORMATS = (  # in the order in which a file is compared with them
 KNOWN = (  # what an error expects of a file of unknown format
     "a trace of a known format: a capture (pcap, pcapng), ss -tin after lines of date +%s.%N, "
     "iperf3 --json, an event trace of ns-2 or ns-3, ns-3's FlowMonitor (XML), tcp_probe, Parquet "
-    f"of vegasmodel, or a CSV table with the columns {', '.join(NEEDED)}"
+    f"of vegasmodel, or a CSV table with the columns {', '.join(REQUIRED)}"
 )
 _PRINTED = (  # how lines that two programs print begin, and what to give in place of such a text
     (
@@ -84,7 +86,7 @@ def format_of(path: str | Path) -> str:
     with Source(path) as source:
         if not source.head:
             raise TraceError(path, "", "an empty file", "a trace")
-        return "parquet" if source.head[:4] == b"PAR1" else _find(source)
+        return "parquet" if source.head[:4] == b"PAR1" else _recognised(source)
 
 
 def _read(path: str | Path, format: str) -> Trace:  # noqa: A002 - as above
@@ -95,13 +97,13 @@ def _read(path: str | Path, format: str) -> Trace:  # noqa: A002 - as above
         if not source.head:
             raise TraceError(path, "", "an empty file", "a trace")
         reader = importlib.import_module(
-            f"vegasmodel.packets.readers.{_find(source) if format == 'auto' else format}"
+            f"vegasmodel.packets.readers.{_recognised(source) if format == 'auto' else format}"
         )
         trace: Trace = reader.read(source)
         return trace
 
 
-def _find(source: Source) -> str:
+def _recognised(source: Source) -> str:
     """The format of a file that is not Parquet, by its first bytes.
 
     Raises ``TraceError`` if no format fits (``_fail_as_unknown``). The error says what to do if the

@@ -210,9 +210,11 @@ def _read(path: Path) -> dict[str, Any]:
     good = isinstance(record, dict) and record.get("schema") == SCHEMA
     if not good or record.get("sha256") != _digest(record):
         raise DamagedError(f"{path.name}: not a stored run, or damaged; make it again")
-    own = Scenario.from_dict(record["scenario"]).fingerprint()
-    if own != path.stem:
-        raise DamagedError(f"{path.name}: a stored run of another scenario, {own}; make it again")
+    fingerprint = Scenario.from_dict(record["scenario"]).fingerprint()
+    if fingerprint != path.stem:
+        raise DamagedError(
+            f"{path.name}: a stored run of another scenario, {fingerprint}; make it again"
+        )
     return record
 
 

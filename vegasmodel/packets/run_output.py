@@ -129,8 +129,8 @@ def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool)
 def _store(counts: Counts, i: int, label: str, words: list[str], origin: float) -> None:
     """Store the counters of flow or link ``i``, which a line of the output has.
 
-    ``label`` says when they were read: ``first`` at the begin of the measurement, ``last`` at its
-    end. ``words`` are the time, s, and the counters.
+    ``label`` says when they were read: ``first`` at the begin of the measurement, ``last`` at
+    its end. ``words`` are the time, s, and the counters.
     """
     end = 0 if label == "first" else 1
     counts.time[end, i] = float(words[0]) - origin
@@ -193,10 +193,10 @@ def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, .
     bounds = np.searchsorted(flow[order], np.arange(n_flows + 1))
     what, time, seq = what[order] == "+", time[order] - origin, seq[order]
     parts = [slice(a, b) for a, b in itertools.pairwise(bounds)]
-    return tuple(_match(what[p], time[p], seq[p]) for p in parts)
+    return tuple(_rtts_of_flow(what[p], time[p], seq[p]) for p in parts)
 
 
-def _match(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> RoundTrips:
+def _rtts_of_flow(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> RoundTrips:
     """Compute the round-trip times of one flow, by the rule of Karn and Partridge.
 
     An ACK carries the sequence number of the last packet that the receiver has got in order. If
@@ -213,11 +213,13 @@ def _match(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> RoundTrip
     highest = np.concatenate([[-1], np.maximum.accumulate(acked)]) if acked.size else np.array([-1])
     before, new = highest[:-1], highest[1:] > highest[:-1]
     before, acked, acked_at = before[new], acked[new], acked_at[new]  # keep ACKs of new data
-    # when each packet was sent first: of several times, the one written last stays
+    # When each packet was sent first. The times are stored in reverse order, so of several times of
+    # one packet the earliest stays.
     size = int(sent.max(initial=-1)) + 1
-    first = np.full(size, np.nan)
-    first[sent[::-1]] = sent_at[::-1]
-    # again[n]: how many of the packets 0 .. n - 1 were sent more than once
-    again = np.concatenate([[0], np.cumsum(np.bincount(sent, minlength=size) > 1)])
-    once = again[acked + 1] == again[before + 1]  # none of the newly acknowledged ones was
-    return RoundTrips(acked_at[once], (acked_at - first[acked])[once])
+    first_sent = np.full(size, np.nan)
+    first_sent[sent[::-1]] = sent_at[::-1]
+    # repeated_before[n]: how many of the packets 0 .. n - 1 were sent more than once
+    repeated_before = np.concatenate([[0], np.cumsum(np.bincount(sent, minlength=size) > 1)])
+    # whether the ACK acknowledges only packets that were sent once
+    unrepeated = repeated_before[acked + 1] == repeated_before[before + 1]
+    return RoundTrips(acked_at[unrepeated], (acked_at - first_sent[acked])[unrepeated])

@@ -18,7 +18,7 @@ from vegasmodel.scenario.parts import WARMUP
 
 __all__ = ["as_long_as"]
 
-LEAST_COVERED = 0.2  # averages should cover at least this part of a trace
+MIN_PART_AVERAGED = 0.2  # of a trace: averages begin so early that they cover at least this part
 
 
 def as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Filled]]:
@@ -58,9 +58,9 @@ def _warmup(trace: Trace) -> tuple[float, str]:
 
     Usually averages begin a third of the way from the last flow's start to the end of the trace.
     But they begin at most ``WARMUP``, the longest default warm-up, after this start. The last flow
-    may start so late that the averages would cover less than the fraction ``LEAST_COVERED`` of the
-    trace. Then averages begin after a third of the whole trace, but at most ``WARMUP`` after its
-    beginning. If the trace has only one interval, they begin at 0, because no part of it can be
+    may start so late that the averages would cover less than the fraction ``MIN_PART_AVERAGED`` of
+    the trace. Then averages begin after a third of the whole trace, but at most ``WARMUP`` after
+    its beginning. If the trace has only one interval, they begin at 0, because no part of it can be
     left out.
 
     All flows may end before the trace does. Their last packet then counts as the end of the trace,
@@ -77,7 +77,7 @@ def _warmup(trace: Trace) -> tuple[float, str]:
     starts = np.zeros(0) if firsts is None else firsts[firsts < end]
     start = float(np.nanmax(starts, initial=trace.begin))
     third = (end - start) / 3.0
-    if end - start - min(third, WARMUP) < LEAST_COVERED * (end - trace.begin):
+    if end - start - min(third, WARMUP) < MIN_PART_AVERAGED * (end - trace.begin):
         start, third = trace.begin, (end - trace.begin) / 3.0
         start_name = "the trace's begin"
         how = f"a third of the {f'time to the {end_name}' if end < trace.edges[-1] else 'trace'}"

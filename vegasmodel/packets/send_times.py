@@ -12,7 +12,9 @@ from vegasmodel.packets.trace import Trace
 
 __all__ = ["sent_at_once"]
 
-NEARLY = 0.9  # of the packets; a sender sends the others at its start, or when a timer expires
+MIN_PART_AT_ACKS = (
+    0.9  # of the packets; a sender sends the others at its start, or when a timer expires
+)
 
 
 @kinds.checked
@@ -20,12 +22,12 @@ def sent_at_once(trace: Trace) -> dict[str, float]:
     """The flows whose senders do not wait before they send, by name.
 
     The value of a flow is the part of its packets that the sender sent at the very time at which an
-    ACK arrived; it is at least ``NEARLY``. A flow is missing in the result if its sender may wait,
-    or if the trace does not show whether it waits. A trace of packets in ns-2 shows this if it has
-    the arrivals of ACKs at the sender.
+    ACK arrived; it is at least ``MIN_PART_AT_ACKS``. A flow is missing in the result if its sender
+    may wait, or if the trace does not show whether it waits. A trace of packets in ns-2 shows this
+    if it has the arrivals of ACKs at the sender.
     """
     parts = trace.known("sent_at_acks")
     if parts is None:
         return {}
-    at_once = np.nan_to_num(parts) >= NEARLY
+    at_once = np.nan_to_num(parts) >= MIN_PART_AT_ACKS
     return {trace.flows[i]: float(parts[i]) for i in np.flatnonzero(at_once)}

@@ -60,8 +60,9 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     """
     trace, scenario = pairing.trace, pairing.scenario
     sizes = packet_sizes(trace)
-    # ``converted`` and ``kept``: texts on flows whose counts are converted, and whose are not
-    factors, converted, kept, sure = np.ones(len(trace.flows)), [], [], True
+    # ``converted`` and ``unconverted``: texts on flows whose counts are converted, and whose are
+    # not
+    factors, converted, unconverted, all_stated = np.ones(len(trace.flows)), [], [], True
     known = trace.known("packet_size")
     for member, i in zip(scenario.members, pairing.order, strict=True):
         wanted = scenario.size_of(member.flow)
@@ -71,19 +72,23 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
         if np.isnan(sizes[i]) or abs(sizes[i] - wanted) <= min(ALIKE_BYTES, ALIKE_PART * wanted):
             difference = min(abs(sizes[i] - size) for size in (wanted, with_headers))
             if stated and difference > EQUAL_PART * wanted:
-                kept.append(text)
+                unconverted.append(text)
             continue
         factors[i] = sizes[i] / with_headers
-        sure &= stated
+        all_stated &= stated
         converted.append(text)
-    if not converted and not kept:
+    if not converted and not unconverted:
         return trace, ()
     if not converted:
-        detail = f"{few(kept, clauses=True)}: if the file has the capacity in bit/s, the capacity "
-        detail += "in packets per second is wrong; write the trace's size as `packet_size`"
+        detail = f"{few(unconverted, clauses=True)}: if the file has the capacity in bit/s, "
+        detail += (
+            "the capacity in packets per second is wrong; write the trace's size as `packet_size`"
+        )
         return trace, (Assumption("packet-size", False, detail),)
-    detail = f"{few(converted + kept, clauses=True)}: the trace's counts are converted by bytes"
-    detail += " if sizes differ by more than headers" if kept else ""
+    detail = (
+        f"{few(converted + unconverted, clauses=True)}: the trace's counts are converted by bytes"
+    )
+    detail += " if sizes differ by more than headers" if unconverted else ""
     alike = bool(np.all(factors == factors[pairing.order[0]]))
     if not alike and any(name in trace.data for name in PER_LINK):
         detail += ", those of its queues are not"
@@ -92,7 +97,7 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
         if name in data:
             data[name] = data[name] * (factors if name in PER_FLOW else factors[0])
     return dataclasses.replace(trace, data=data), (
-        Assumption("packet-size", False if sure else None, detail),
+        Assumption("packet-size", False if all_stated else None, detail),
     )
 
 
@@ -112,10 +117,10 @@ def in_largest(trace: Trace, sizes: Floats) -> Trace | None:
     delivered = trace.known("throughput")
     if delivered is None or trace.known("served") is not None:
         return None
-    some = np.nansum(delivered, axis=0) > 0
-    if not some.any() or not np.all(np.isfinite(sizes[some])):
+    delivers = np.nansum(delivered, axis=0) > 0
+    if not delivers.any() or not np.all(np.isfinite(sizes[delivers])):
         return None
-    factors = np.where(some, sizes / np.max(sizes[some]), 1.0)
+    factors = np.where(delivers, sizes / np.max(sizes[delivers]), 1.0)
     data = trace.data.copy()
     for name in PER_FLOW:
         if name in data:
@@ -130,8 +135,8 @@ def packet_sizes(trace: Trace) -> Floats:
     """
     found = np.full(len(trace.flows), np.nan)
     # a packet size that the trace states replaces that computed from the payload
-    for name, more in (("payload", HEADERS), ("packet_size", 0)):
+    for name, headers in (("payload", HEADERS), ("packet_size", 0)):
         values = trace.known(name)
         if values is not None:
-            found = np.where(np.isnan(values) | (values <= 0), found, values + more)
+            found = np.where(np.isnan(values) | (values <= 0), found, values + headers)
     return found

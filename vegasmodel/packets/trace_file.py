@@ -26,7 +26,7 @@ from vegasmodel.packets.trace_writing import KEY, MAX_CELLS, MAX_METADATA, MAX_R
 
 __all__ = ["read_parquet", "scenario_of"]
 
-BATCH = 1_000_000  # values read at a time
+VALUES_PER_BATCH = 1_000_000  # how many values are read at a time
 # ``LIMITS`` bounds the memory that pyarrow allocates for the metadata of a Parquet file. A
 # malicious file of a few bytes can claim that its metadata has a list of a million entries. Without
 # limits, pyarrow would allocate memory for all these entries before it notices that the file is too
@@ -177,15 +177,15 @@ def _values(path: str | Path, file: Any, columns: Mapping[str, int]) -> dict[str
     A malicious file may hold more rows than its metadata says.  Because rows are read in batches,
     little memory has been used when this is noticed and ``TraceError`` is raised.
     """
-    # ``got`` counts the rows that have been read
-    rows, got, widths = file.metadata.num_rows, 0, {"time": 1, **columns}
+    # ``rows_read`` counts the rows that have been read
+    rows, rows_read, widths = file.metadata.num_rows, 0, {"time": 1, **columns}
     groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
     if sum(group.num_rows for group in groups) != rows:
         raise TraceError(path, "rows of its row groups", rows, "as many as the file states")
     values = {name: np.empty((rows, width)) for name, width in widths.items()}
-    size = max(1, BATCH // sum(widths.values()))
+    size = max(1, VALUES_PER_BATCH // sum(widths.values()))
     for batch in file.iter_batches(size, columns=list(widths), use_threads=False):
-        end = got + batch.num_rows
+        end = rows_read + batch.num_rows
         if end > rows:
             raise TraceError(path, "rows", end, f"{rows} rows, as the file states")
         for name, width in widths.items():
@@ -193,8 +193,8 @@ def _values(path: str | Path, file: Any, columns: Mapping[str, int]) -> dict[str
             flat = column if name == "time" else column.flatten()  # leaves out lists that are null
             if len(flat) != batch.num_rows * width:
                 raise TraceError(path, f"column {name}", "null", f"lists of {width} doubles")
-            values[name][got:end] = flat.to_numpy(zero_copy_only=False).reshape(-1, width)
-        got = end
-    if got < rows:
-        raise TraceError(path, "rows", got, f"{rows} rows, as the file states")
+            values[name][rows_read:end] = flat.to_numpy(zero_copy_only=False).reshape(-1, width)
+        rows_read = end
+    if rows_read < rows:
+        raise TraceError(path, "rows", rows_read, f"{rows} rows, as the file states")
     return values

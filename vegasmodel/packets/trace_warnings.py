@@ -21,7 +21,7 @@ from vegasmodel.packets.trace import Trace
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import Scenario
 
-COARSE = 0.1  # a smaller part of an interval, or of the measured time, does not matter
+NEGLIGIBLE_PART = 0.1  # a smaller part of an interval, or of the measured time, does not matter
 SAME_START = 1.0  # s: start times closer than this count as the same
 SAME_STOP = 1.0  # s: packets sent before a stop may arrive, or be sent again, for so long after it
 
@@ -123,8 +123,9 @@ def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
     warn, the result is empty.
 
     If the warm-up ends within an interval of the trace, the averages contain packets of the
-    warm-up.  The function warns if this matters: if more than 10 % (``COARSE``) of the interval
-    lies in the warm-up, and the rest of the interval is more than 10 % of the measured time.
+    warm-up.  The function warns if this matters: if more than 10 % (``NEGLIGIBLE_PART``) of the
+    interval lies in the warm-up, and the rest of the interval is more than 10 % of the measured
+    time.
     """
     edges, warmup = trace.edges, scenario.run.warmup
     k = int(np.searchsorted(edges, warmup))
@@ -132,7 +133,10 @@ def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
         return ()
     low, high = float(edges[k - 1]), float(edges[k])
     measured = min(scenario.run.duration, float(edges[-1])) - warmup
-    if warmup - low <= COARSE * (high - low) or high - warmup <= COARSE * measured:
+    if (
+        warmup - low <= NEGLIGIBLE_PART * (high - low)
+        or high - warmup <= NEGLIGIBLE_PART * measured
+    ):
         return ()
     detail = (
         f"an interval of the trace lasts from {low:.3g} to {high:.3g} s, so averages include a "
@@ -165,7 +169,7 @@ def _whole(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
     ``whole-run``, marked as not holding.  Without a reason to warn, the result is empty.
     """
     run, (begin, end) = scenario.run, covered(trace, scenario)
-    if end - begin >= (1.0 - COARSE) * (run.duration - run.warmup):
+    if end - begin >= (1.0 - NEGLIGIBLE_PART) * (run.duration - run.warmup):
         return ()
     detail = (
         f"the trace lasts from {trace.edges[0]:.4g} to {trace.edges[-1]:.4g} s, so its averages "

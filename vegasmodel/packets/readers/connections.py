@@ -54,9 +54,9 @@ MAX_PENDING = 500_000  # segments and ACKs that are not answered yet, of all flo
 MAX_RECENTS = 200_000  # recent segments of all flows, among which copies are looked up
 MAX_HANDSHAKES = 100_000  # handshakes that are kept: the latest ones
 MAX_SPAN = 1e9  # seconds between the first packet and the last
-# s: if a packet's time is earlier than the latest so far, by at most this much, the packets are out
-# of order; if it is earlier by more, the clock of the capture was set back
-STEP = 1e-3
+# s. A packet may have an earlier time than the packet before it. If the difference is at most this,
+# the packets are out of order. If it is more, the clock of the capture was set back.
+MAX_DISORDER = 1e-3
 
 
 @dataclass
@@ -119,9 +119,9 @@ class Connections:
         """Set ``self.time``, the time of the next packet in seconds since the first packet.
 
         ``time`` is the packet's time in the capture, s. It may be earlier than the latest time so
-        far. If it is so by at most ``STEP`` seconds, the packets are out of order, and the time is
-        used as it is. If it is earlier by more, the capture's clock was set back. This packet then
-        gets the latest time so far, and all later times are shifted by as much.
+        far. If it is earlier by at most ``MAX_DISORDER`` seconds, the packets are out of order, and
+        the time is used as it is. If it is earlier by more, the capture's clock was set back. This
+        packet then gets the latest time so far, and all later times are shifted by as much.
 
         Raises ``TraceError`` if the time is more than ``MAX_SPAN`` seconds from that of the first
         packet.  If the argument ``steady`` of the class was true, it also raises ``TraceError`` for
@@ -132,7 +132,7 @@ class Connections:
         elapsed = time - self.origin + self.shift
         if elapsed < self.now and (self.steady or not elapsed > -MAX_SPAN):
             self.source.fail(place, time, "a time that does not decrease")
-        if elapsed < self.now - STEP:
+        if elapsed < self.now - MAX_DISORDER:
             self.shift += self.now - elapsed
             elapsed = self.now
             self.steps += 1
@@ -219,7 +219,7 @@ class Connections:
         self._complete_handshake(reverse(key))
         # find or begin the flow
         time, flow = self.time, self.flows.get(key)
-        if flow is None or (flow.closed and self._over(flow, seq, size)):
+        if flow is None or (flow.closed and self._begins_anew(flow, seq, size)):
             flow = self._new(key, seq, place)
         table, i, k = self.bins.cells, flow.index, self.bin
         if flow.steps != self.steps:  # the clock was set back since the flow's last packet
@@ -228,10 +228,10 @@ class Connections:
         start = flow.high + signed(seq - flow.high)
         end = start + size
         if start < flow.begin:
-            self._before(flow, start)
+            self._move_begin_back(flow, start)
         if flow.strange(start, end):
             return None
-        new = start >= flow.high  # all captured bytes lie before it
+        new = start >= flow.high  # all bytes captured so far lie before those of the segment
         # whether it is a retransmission, as far as one can tell
         repeat = not new and self._repeat(flow, start, end, ident, stamp)
         if repeat is None:  # the capture has the same packet twice
@@ -266,7 +266,7 @@ class Connections:
             self._echo(flow, echo, silent, new=new)
         return flow
 
-    def _over(self, flow: Flow, seq: int, size: int) -> bool:
+    def _begins_anew(self, flow: Flow, seq: int, size: int) -> bool:
         """Whether a segment after the acknowledged FIN of ``flow`` belongs to a new connection.
 
         If so, the function also ends the old connection.  The segment has ``size`` bytes of data
@@ -281,7 +281,7 @@ class Connections:
         self._end(flow.key, frozenset(flow.key))
         return True
 
-    def _before(self, flow: Flow, start: int) -> None:
+    def _move_begin_back(self, flow: Flow, start: int) -> None:
         """Move ``flow.begin``, the first known byte of the flow, back to ``start``.
 
         This is needed if the first segments of a flow are captured out of order: a segment that
@@ -363,6 +363,7 @@ class Connections:
             stamp, passed = stamps.popleft()
             self.pending -= 1
             up = self.time - passed
+            # whether the sender's retransmission timer may have sent this segment
             timer = silent >= up and segments.as_long_as_timer(up, flow.up)
             if new and stamp == echo and up >= 0 and not timer:
                 flow.up = up
@@ -409,10 +410,10 @@ class Connections:
         if reached == flow.high + 1 and flow.fin == flow.high:
             reached -= 1
             flow.closed = True
-        same = (ident, number, stamp)
-        if not flow.begin <= reached <= flow.high or (ident > 0 and same == flow.last_ack):
-            return  # a copy, or an ACK of another connection: its data were not sent
-        flow.last_ack = same
+        this_ack = (ident, number, stamp)
+        if not flow.begin <= reached <= flow.high or (ident > 0 and this_ack == flow.last_ack):
+            return  # an ACK of bytes that the flow has not sent, or a copy of the last ACK
+        flow.last_ack = this_ack
         flow.acks += 1
         table[ACKS, i, k] += 1
         if reached <= flow.acked:  # a duplicate ACK
@@ -443,7 +444,7 @@ class Connections:
                 sent = passed
         following = pending[0][1] if pending else time  # when the sender's next segment passed
         if not flow.waited(packets, following - sent) and time >= sent:
-            self._rtt(flow, time - sent, k)
+            self._count_rtt(flow, time - sent, k)
 
     def _complete_handshake(self, key: Key) -> None:
         """If a packet with an ACK is the third of a handshake, store the handshake's two RTTs.
@@ -466,7 +467,7 @@ class Connections:
             if not handshake.repeated and far >= 0 and near >= 0 and not clock_set:
                 handshake.far, handshake.near = far, near
 
-    def _rtt(self, flow: Flow, down: float, k: int) -> None:
+    def _count_rtt(self, flow: Flow, down: float, k: int) -> None:
         """Count an RTT of a flow in the bin (interval of time) with the index ``k``.
 
         ``down`` is the time, s, from a segment to its ACK, both as they pass the place of the
@@ -486,7 +487,7 @@ class Connections:
             table[RTT_MIN, i, k] = rtt
 
     def _add_up_or_not(self, flow: Flow) -> None:
-        """Decide whether ``flow.up`` is added to the time from a segment to its ACK (``_rtt``).
+        """Decide whether ``flow.up`` is added to an RTT of the flow (``_count_rtt``).
 
         ``flow.up`` is the last measured round trip from the place of the capture to the sender and
         back, s.  It is added unless the capture was made at the sender, or unless no such round

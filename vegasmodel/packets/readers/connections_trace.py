@@ -30,14 +30,14 @@ from vegasmodel.packets.trace_variables import ARRIVING
 
 __all__ = ["make"]
 
-CONTROL = 2  # bytes by which a SYN and a FIN together raise the ACK number
+SYN_AND_FIN = 2  # by which a SYN and a FIN together raise the ACK number
 # A direction of a connection is a flow if it carries at least this fraction of the bytes of the
-# other direction.
-MINOR = 0.01
+# reverse direction.
+MIN_PART_OF_REVERSE = 0.01
 
 
 def make(
-    seen: Connections,
+    connections: Connections,
     engine: str,
     name: Callable[[Key], str],
     provenance: Mapping[str, str],
@@ -53,23 +53,23 @@ def make(
     a download.  The function ``name`` makes a flow's name from its pair (sender, receiver).
     ``Bins.trace`` explains ``links`` and ``known``.  Raises ``TraceError`` if there is no flow.
     """
-    totals = {(flow.key, flow.number): flow.total for flow in seen.all}
+    totals = {(flow.key, flow.number): flow.total for flow in connections.all}
     flows = [
         flow
-        for flow in seen.all
-        if flow.total >= MINOR * totals.get((reverse(flow.key), flow.number), 0)
+        for flow in connections.all
+        if flow.total >= MIN_PART_OF_REVERSE * totals.get((reverse(flow.key), flow.number), 0)
     ]
     if not flows:
-        seen.source.fail("", "no flow", "TCP segments with data")
+        connections.source.fail("", "no flow", "TCP segments with data")
     names = {flow.index: name(flow.key) + _number(flow.number) for flow in flows}
     payload = np.array([flow.payload for flow in flows], dtype=float)
     order = [flow.index for flow in flows]
     # of these flows, the captured data count as delivered, not the growth of the ACK number
     arrived = [flow.index for flow in flows if flow.captured_at_receiver or not flow.acks]
-    seen.bins.flow[DELIVERED, arrived] = seen.bins.flow[ARRIVED, arrived]
+    connections.bins.flow[DELIVERED, arrived] = connections.bins.flow[ARRIVED, arrived]
     for row in (DELIVERED, SENT, RETRANSMITTED, LOST, WINDOW_SUM):  # from bytes to packets
-        seen.bins.flow[row, order] /= payload[:, None]
-    _forget_what_is_not_known(seen, flows)
+        connections.bins.flow[row, order] /= payload[:, None]
+    _forget_what_is_not_known(connections, flows)
     size = [math.nan if flow.assumed else flow.payload + flow.headers for flow in flows]
     variables: dict[str, Floats] = {
         "first": np.array([flow.first for flow in flows]),
@@ -84,13 +84,13 @@ def make(
         "rtt": "segment to its ACK, none across retransmissions",
         "packets": "bytes over the flow's full payload: the SYNs', or its largest segment",
         "copies": str(sum(flow.copies for flow in flows)),
-        "origin": repr(seen.origin),
+        "origin": repr(connections.origin),
         **provenance,
     }
-    found = {**_doubts(seen, flows, names), **(doubts or {})}
-    return seen.bins.trace(
+    found = {**_doubts(connections, flows, names), **(doubts or {})}
+    return connections.bins.trace(
         engine,
-        seen.now,
+        connections.now,
         [names[index] for index in order],
         order,
         variables,
@@ -111,7 +111,7 @@ def _counted(flows: list[Flow]) -> str:
     return f"growth of the ACK number, or {ARRIVING} of flows captured at the receiver"
 
 
-def _forget_what_is_not_known(seen: Connections, flows: list[Flow]) -> None:
+def _forget_what_is_not_known(connections: Connections, flows: list[Flow]) -> None:
     """Replace counts of the capture that are not those of the flow by NaN (unknown).
 
     - Only a capture at the sender shows what was sent and what is in flight. Elsewhere the RTT is
@@ -121,7 +121,7 @@ def _forget_what_is_not_known(seen: Connections, flows: list[Flow]) -> None:
     - If the capture has packets twice, and ACKs have no IPv4 identifiers by which copies are found,
       the number of ACKs is unknown.
     """
-    table = seen.bins.flow
+    table = connections.bins.flow
     for flow in flows:
         if not flow.captured_at_sender:
             table[[SENT, RETRANSMITTED, WINDOW_SUM], flow.index] = math.nan
@@ -134,59 +134,64 @@ def _forget_what_is_not_known(seen: Connections, flows: list[Flow]) -> None:
             table[ACKS, flow.index] = math.nan
 
 
-def _doubts(seen: Connections, flows: list[Flow], names: Mapping[int, str]) -> dict[str, str]:
+def _doubts(
+    connections: Connections, flows: list[Flow], names: Mapping[int, str]
+) -> dict[str, str]:
     """The assumptions about the capture that are in doubt, each with a text that says why.
 
-    ``seen`` holds what is known of all connections in the capture, and ``flows`` are those of
-    their directions that the trace has. ``names`` maps the index of a flow to its name. Most texts
-    begin with the names of the flows to which the doubt applies.
+    ``connections`` holds what is known of all connections in the capture, and ``flows`` are those
+    of their directions that the trace has. ``names`` maps the index of a flow to its name. Most
+    texts begin with the names of the flows to which the doubt applies.
     """
 
-    def of(test: Callable[[Flow], bool]) -> str:
+    def names_of(test: Callable[[Flow], bool]) -> str:
+        """The names of the flows for which ``test`` is true, as a list in words."""
         return few([names[flow.index] for flow in flows if test(flow)])
 
     doubts = {
         "known-packet-size": (
-            of(lambda flow: flow.assumed),
+            names_of(lambda flow: flow.assumed),
             "segments larger than a packet, and not both SYNs; the payload is assumed",
         ),
         "captured-at-the-sender": (
-            of(lambda flow: not flow.captured_at_sender),
+            names_of(lambda flow: not flow.captured_at_sender),
             "times do not show that the sender is much nearer than the receiver; so what the "
             "sender sent, what it sent again and what was in flight are unknown",
         ),
         "whole-rtt": (
-            of(lambda flow: not flow.captured_at_sender and not flow.stamped),
+            names_of(lambda flow: not flow.captured_at_sender and not flow.stamped),
             "no data packet echoes the timestamp of an ACK; so only the handshake, if the capture "
             "has it, tells how long packets take between the sender and the place of the capture",
         ),
         "every-frame-captured": (
-            of(lambda flow: flow.missed > 0),
+            names_of(lambda flow: flow.missed > 0),
             f"data was acknowledged that the capture lacks, at most {_megabytes(flows)} in one "
             "place; what was sent is unknown, and if the ports were used again without a FIN or "
             "SYN in the capture, this jump counts as delivered data",
         ),
         "retransmissions-told-from-copies": (
-            of(lambda flow: flow.unsure > 0),
+            names_of(lambda flow: flow.unsure > 0),
             "frames came again or late, and nothing tells why (IPv4 identifiers that count, or TCP "
             "timestamps, usually do); packets sent again are unknown",
         ),
         "acknowledgements-seen": (
-            of(lambda flow: not flow.acks),
+            names_of(lambda flow: not flow.acks),
             "no ACK passes; what was seen counts as delivered",
         ),
     }
     found = {name: f"{who}: {what}" for name, (who, what) in doubts.items() if who}
-    with_data = {flow.key for flow in seen.all}
-    alone = sum(
-        key not in with_data and abs(signed(last - first)) > CONTROL
-        for key, (first, last) in seen.unseen.items()
+    with_data = {flow.key for flow in connections.all}
+    # Directions of connections of which the capture has ACKs, but no data. A growth of the ACK
+    # number by a SYN and a FIN alone shows no data.
+    acks_only = sum(
+        key not in with_data and abs(signed(last - first)) > SYN_AND_FIN
+        for key, (first, last) in connections.unseen.items()
     )
-    if alone:
-        count = "1 flow has" if alone == 1 else f"{alone} flows have"
+    if acks_only:
+        count = "1 flow has" if acks_only == 1 else f"{acks_only} flows have"
         found["data-captured"] = f"{count} ACKs only; without its data a flow is left out"
-    if seen.steps:
-        found["steady-clock"] = f"the capture's clock went back {seen.steps} times"
+    if connections.steps:
+        found["steady-clock"] = f"the capture's clock went back {connections.steps} times"
     return found
 
 

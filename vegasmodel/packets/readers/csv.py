@@ -24,7 +24,8 @@ which ends at this row. No interval ends at the first row, so only the counters 
 used.
 
 Other columns are not read.  The entry ``known-columns`` of ``Trace.doubts`` names them, except
-those in ``UNREAD``, which our own measurements of the kernel (``scripts/kernel``) also record.
+those in ``RECORDED_BUT_NOT_READ``, which our own measurements of the kernel (``scripts/kernel``)
+also record.
 
 The counters bytes_acked and total_retrans count from the start of the flow, so they never fall. If
 a flow ends and a new connection replaces it, this connection needs a name of its own.
@@ -52,22 +53,27 @@ from vegasmodel.packets.readers.snapshots import Sample, Snapshots
 from vegasmodel.packets.readers.source import MAX_TIME, Source
 from vegasmodel.packets.trace import Trace
 
-NEEDED = ("time", "flow", "cwnd", "bytes_acked", "snd_mss")
+REQUIRED = ("time", "flow", "cwnd", "bytes_acked", "snd_mss")
 OPTIONAL = ("cc", "rtt_us", "total_retrans", "vegas_baseRTT_us", "minrtt_us", "ca_state")
-UNREAD = {  # of the kernel's state; scripts/kernel/traffic.py records them
+# columns that scripts/kernel/traffic.py writes, but that this reader does not need
+RECORDED_BUT_NOT_READ = {
     *("ssthresh", "unacked", "lost", "notsent_bytes", "delivered_pkts", "rwnd_limited_us"),
     *("vegas_enabled", "vegas_rttcnt", "vegas_minRTT_us"),
 }
 UNITS = {"time": "s", "cwnd": "packets", "bytes_acked": "bytes", "snd_mss": "bytes"}
-# words for a throughput in a column's name
-RATES = re.compile("throughput|goodput|bandwidth|bitrate|bits?_?(/|per_)s|[kmg]?bps", re.IGNORECASE)
+# Words for a throughput in a column's name. The error for such a table says how to convert it.
+RATE_WORDS = re.compile(
+    "throughput|goodput|bandwidth|bitrate|bits?_?(/|per_)s|[kmg]?bps", re.IGNORECASE
+)
 UNKNOWN = ("", "nan")  # what DataFrame.to_csv, or str, writes for NaN
 COMMENT = b"#"  # begins a line
-KERNEL = "ca_state"  # a state that only a kernel tells
-COUNTS = {"bytes": "bytes_acked", "retransmits": "total_retrans"}  # counters, and their columns
-# the kernel's RTTs before the first sample: rtt_us; the baseRTT of its Vegas; minrtt_us
+KERNEL_COLUMN = "ca_state"  # a state that only a kernel tells
+# the entries of a ``Sample`` that never fall, and their columns
+COUNTERS = {"bytes": "bytes_acked", "retransmits": "total_retrans"}
+# what the kernel reports before its first RTT sample as rtt_us, as Vegas's baseRTT, and as
+# minrtt_us
 NO_SAMPLE = (0.0, 2147483647.0, 4294967295.0)
-CLOCK = 1e9  # s; a later first time is taken as seconds since 1970
+EPOCH_TIMES = 1e9  # s; if the first time is at least this, times are taken as seconds since 1970
 NEVER_FALLS = (
     "a count since the flow's start, which never falls; the bytes of single intervals must be "
     "added up, and a connection that begins anew needs a name of its own"
@@ -80,7 +86,7 @@ MAX_CONTROL = 16  # characters of a congestion control's name, the kernel's own 
 def matches(head: bytes) -> bool:
     """Whether the file's first line that is not a comment names all required columns."""
     first = header(head)[1].strip().split(",")
-    return all(name in first for name in NEEDED)
+    return all(name in first for name in REQUIRED)
 
 
 def header(head: bytes) -> tuple[int, str]:
@@ -107,20 +113,20 @@ def check_header(source: Source, *, sure: bool = True) -> list[str]:
     number, first = header(source.head)
     place = f"line {number}"
     names = [name.strip() for name in re.split("[,;\t]", first.strip())]
-    missing = [name for name in NEEDED if name not in names]
-    rates = [name for name in names if RATES.search(name)] if "bytes_acked" in missing else []
-    two_present = len(missing) <= len(NEEDED) - 2
-    of_rates = bool(rates) and len(names) > 1 and first.strip().isprintable()
-    is_table = sure or two_present or of_rates
+    missing = [name for name in REQUIRED if name not in names]
+    rates = [name for name in names if RATE_WORDS.search(name)] if "bytes_acked" in missing else []
+    has_two = len(missing) <= len(REQUIRED) - 2
+    has_rates = bool(rates) and len(names) > 1 and first.strip().isprintable()
+    is_table = sure or has_two or has_rates
     if is_table and "\r" in first.strip():
         source.fail(place, "CR", "a line break after it: LF, or CR LF; CR alone is none")
     if not missing and first.strip().split(",") != names:
         source.fail(place, first[:60], "columns separated by commas alone")
     if missing and is_table:
         hint = _throughputs(rates[0]) if rates else _similar(missing, names)
-        wanted = f"the columns {', '.join(NEEDED)}; missing: {', '.join(missing)}{hint}"
+        wanted = f"the columns {', '.join(REQUIRED)}; missing: {', '.join(missing)}{hint}"
         source.fail(place, first.strip()[:120], wanted)
-    twice = [name for name in (*NEEDED, *OPTIONAL) if names.count(name) > 1]
+    twice = [name for name in (*REQUIRED, *OPTIONAL) if names.count(name) > 1]
     if twice and not missing:
         source.fail(place, twice[0], "each column once")
     return names
@@ -158,7 +164,7 @@ def read(source: Source) -> Trace:
     # If the first column is not the time, a line may begin with a flow's name, and this with a #.
     comments = names[0] == "time"
     snapshots = Snapshots(source)
-    began: dict[str, tuple[float, float]] = {}  # each flow's first time and bytes_acked
+    first_samples: dict[str, tuple[float, float]] = {}  # each flow's first time and bytes_acked
     for number, text in source.lines():
         if number <= header_line or not text.strip() or (comments and text.startswith("#")):
             continue
@@ -182,7 +188,7 @@ def read(source: Source) -> Trace:
         snapshots.add(number, time, name, sample, mss, control)
         if name in snapshots.connections:  # a counter has fallen, so the name has two connections
             _fail_for_a_fall(source, number, sample, before)
-        began.setdefault(name, (time, sample["bytes"]))
+        first_samples.setdefault(name, (time, sample["bytes"]))
     about = {
         "format": "csv of samples",
         "throughput": "bytes_acked / snd_mss",
@@ -190,12 +196,12 @@ def read(source: Source) -> Trace:
         "rtt": "rtt_us, smoothed",
         "base_rtt": "vegas_baseRTT_us" if "vegas_baseRTT_us" in names else "minrtt_us",
     }
-    first = min((time for time, _ in began.values()), default=0.0)
-    origin = first if first >= CLOCK else 0.0
+    first = min((time for time, _ in first_samples.values()), default=0.0)
+    origin = first if first >= EPOCH_TIMES else 0.0
     if origin:
         about["origin"] = repr(origin)
-    engine = "linux" if KERNEL in names else "csv"
-    doubts = {**_unknown_columns(names), **_doubts(snapshots, began)}
+    engine = "linux" if KERNEL_COLUMN in names else "csv"
+    doubts = {**_unknown_columns(names), **_doubts(snapshots, first_samples)}
     if source.cut_short:
         doubts["whole-file"] = "the file ends within a line, which is left out"
     return snapshots.trace(engine, about, doubts, origin=origin)
@@ -209,7 +215,7 @@ def _unknown_columns(names: Sequence[str]) -> dict[str, str]:
     """
     found = []
     for name in names:
-        if name in (*NEEDED, *OPTIONAL) or name in UNREAD:
+        if name in (*REQUIRED, *OPTIONAL) or name in RECORDED_BUT_NOT_READ:
             continue
         left = [known for known in OPTIONAL if known not in names]
         found.append(f"column {name[:60]!a} is not known and not read{nearest(name, left)}")
@@ -218,15 +224,16 @@ def _unknown_columns(names: Sequence[str]) -> dict[str, str]:
     return {"known-columns": few(found, clauses=True)}
 
 
-def _doubts(snapshots: Snapshots, began: dict[str, tuple[float, float]]) -> dict[str, str]:
+def _doubts(snapshots: Snapshots, first_samples: dict[str, tuple[float, float]]) -> dict[str, str]:
     """Warn if bytes_acked seems to count the bytes of one interval, not those of the whole flow.
 
     This is likely if bytes_acked of a flow is the same number in the flow's first and last samples,
-    and this number is at least the size of one segment. ``began`` has each flow's first time, s,
-    and first bytes_acked. The result maps the name of the assumption ``usual-units`` to the text of
-    the warning, which names the first such flow. The result is empty if there is no such flow.
+    and this number is at least the size of one segment. ``first_samples`` has each flow's first
+    time, s, and first bytes_acked. The result maps the name of the assumption ``usual-units`` to
+    the text of the warning, which names the first such flow. The result is empty if there is no
+    such flow.
     """
-    for name, (time, acked) in began.items():
+    for name, (time, acked) in first_samples.items():
         constant = acked == snapshots.counts[name]["bytes"] and time < snapshots.latest[name]
         if constant and acked >= snapshots.payload[name]:
             found = f"{name}'s bytes_acked is always {acked:.15g}, as if it counted each interval"
@@ -239,8 +246,8 @@ def _fail_for_a_fall(source: Source, line: int, sample: Sample, before: Sample) 
 
     The counter is lower in ``sample`` than in ``before``, the flow's previous sample.
     """
-    fell = next(key for key in COUNTS if sample.get(key, 0.0) < before.get(key, 0.0))
-    found = f"{COUNTS[fell]} {sample[fell]:.15g} after {before[fell]:.15g}"
+    fell = next(key for key in COUNTERS if sample.get(key, 0.0) < before.get(key, 0.0))
+    found = f"{COUNTERS[fell]} {sample[fell]:.15g} after {before[fell]:.15g}"
     source.fail(f"line {line}", found, NEVER_FALLS)
 
 
@@ -252,12 +259,15 @@ def _sample(source: Source, line: int, row: dict[str, str]) -> Sample:
     """
 
     def count(name: str) -> float:
+        """The number in a cell, at least 0."""
         return source.number(row[name], line, name, 0.0, MAX_COUNT)
 
     def known(name: str) -> bool:
+        """Whether the table has this column, and the cell a value."""
         return row.get(name, "").strip().lower() not in UNKNOWN
 
     def seconds(name: str) -> float:
+        """The RTT in a cell in microseconds, converted to s; NaN if it is unknown."""
         value = count(name) if known(name) else 0.0
         return math.nan if value in NO_SAMPLE else value * 1e-6
 

@@ -32,11 +32,11 @@ from vegasmodel.packets.trace import Trace, assemble
 from vegasmodel.packets.trace_variables import MAX_FLOWS
 
 CHUNK = 1 << 16  # bytes read at a time
-MAX_PENDING = 1 << 20  # bytes of one tag
+MAX_PENDING = 1 << 20  # bytes of one tag; the parser has to keep them in memory
 MAX_DEPTH = 32  # levels of nested elements
 MAX_COUNT = 1e15  # packets or bytes
 MAX_SECONDS = 1e9
-_NUMBER = re.compile(  # a number, maybe with a unit of time
+_NUMBER = re.compile(  # a number, maybe with a unit of time: "+7.2e+08ns"
     r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?)(s|ms|us|ns|ps|fs)?", re.IGNORECASE
 )
 # seconds per unit; a time without a unit is in ns
@@ -67,8 +67,10 @@ def read(source: Source) -> Trace:
     chosen, rtts, least = [], [], []
     for key, stats in flows.items():
         address = document.addresses.get(key)
-        back = by_address.get(_reversed(address)) if address else None
-        reverse = flows.get(back) if back is not None else None  # the flow from sink to source
+        reverse_key = by_address.get(_reversed(address)) if address else None
+        reverse = (
+            flows.get(reverse_key) if reverse_key is not None else None
+        )  # the flow from sink to source
         if reverse is not None and _size(reverse) > _size(stats):
             continue  # the reverse flow has larger packets, so this one consists of its ACKs
         chosen.append(key)

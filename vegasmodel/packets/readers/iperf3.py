@@ -57,12 +57,13 @@ def read(source: Source) -> Trace:
         source.fail("start.test_start.protocol", protocol, "TCP")
     names = document.names(start)
     times, rows = document.intervals()
+    # the streams' socket numbers in the order in which they appear
     sockets = list(dict.fromkeys(socket for row in rows for socket in row))
     if len(sockets) > MAX_FLOWS or len(sockets) * len(rows) > MAX_CELLS:
         source.fail("intervals", len(rows), f"at most {MAX_CELLS} values")
     if not sockets:
         source.fail("intervals", f"{len(rows)} without a stream", "streams of TCP")
-    # by stream: whether the host that wrote the file sends it
+    # socket number of a stream -> whether the host that wrote the file sends it
     sending = {socket: any(row.get(socket, {}).get("sender") for row in rows) for socket in sockets}
     segment_size = document.segment_size(start)
     payload = segment_size or float(USUAL_DATA)
@@ -164,6 +165,7 @@ class _Document:
         return root
 
     def _constant(self, word: str) -> None:
+        """Refuse ``NaN`` and ``Infinity``, which Python's JSON parser would accept."""
         self.source.fail("", word, "finite numbers")
 
     def table(self, key: str, *, needed: bool = True) -> Table:
@@ -279,7 +281,7 @@ class _Document:
         """
         if not any(sending.values()):
             return {}
-        wrote = arrived = 0.0
+        wrote = arrived = 0.0  # bytes of all streams that this host sends
         for entry in self.tables("end.streams", end.get("streams", [])):
             for side in ("sender", "receiver"):
                 if not isinstance(entry.get(side, {}), dict):

@@ -7,7 +7,7 @@ as a delivery or a drop, to sums per interval of time. It stops early in two cas
   link and the arrays are full. The caller then makes room and calls ``scan`` again.
 - The line is wrong. The caller then raises an error.
 
-In the functions, ``s`` is a ``Tables`` object. ``flow`` and ``link`` are the arrays of sums
+In the functions, ``tables`` is a ``Tables`` object. ``flow`` and ``link`` are the arrays of sums
 (``Bins.flow`` and ``Bins.link``); their intervals last ``width`` seconds and start at ``begin``.
 ``f`` is the number of a flow, and ``k`` that of an interval. ``kind`` is the code of a line's first
 character, ``seq`` the packet's sequence number, and ``uid`` its number in ns-2.
@@ -102,7 +102,9 @@ N_FLOWS, N_LINKS, LINES, STATUS = range(4)
 
 MAX_PER_ACK = 100  # packets: an ACK of more counts as an ACK of 100 packets
 WORDS = 256  # of 64 bits: a window of packets below the highest one received
-SLACK = 1.1e-5  # seconds: variable traces round to 10 us, event traces do not
+# s: a line's time may be earlier than that of the line before by so much, because ns-2 rounds the
+# times of variables to 10 us, but not those of events
+ROUNDING = 1.1e-5
 MAX_TIME = 1e10  # s
 
 
@@ -159,65 +161,66 @@ def _slot(slots, table, columns, a, b, c, d):
 
 
 @jit
-def _new_flow(s, place, fid, src, sport, dst, dport, t):
+def _new_flow(tables, place, fid, src, sport, dst, dport, t):
     """Begin a row for a flow that appears at time t; return its number.
 
     ``place`` is its slot in the hash table, ``fid`` its flow id (-1 if unknown). The other
     arguments are the nodes and ports of its source and destination.
     """
-    f = s.counts[N_FLOWS]
-    s.counts[N_FLOWS] += 1
-    s.flow_slots[place] = f
-    row = s.flow[f]
+    f = tables.counts[N_FLOWS]
+    tables.counts[N_FLOWS] += 1
+    tables.flow_slots[place] = f
+    row = tables.flow[f]
     row[:] = 0
     row[FID], row[SRC], row[SPORT], row[DST], row[DPORT] = fid, src, sport, dst, dport
     row[FIRST_UID], row[SOURCE], row[SINK] = -1, -1, -1
     row[HIGH], row[SENT_TO], row[ACKED] = -1, -1, -1
     row[SINK_ACKED], row[ACKER] = -1, -1
-    s.flow_times[f, FIRST], s.flow_times[f, LAST], s.flow_times[f, LAST_ACK] = t, t, -1.0
-    s.received[f, :] = 0
-    s.per_ack[f, :] = 0
+    tables.flow_times[f, FIRST] = tables.flow_times[f, LAST] = t
+    tables.flow_times[f, LAST_ACK] = -1.0
+    tables.received[f, :] = 0
+    tables.per_ack[f, :] = 0
     return f
 
 
 @jit
-def _first_time(s, f, seq):
+def _first_time(tables, f, seq):
     """Whether packet ``seq`` of flow number f is received for the first time.
 
     The function also marks the packet as received. It keeps marks for about 16,000 packets below
     the highest sequence number received (64 in each of ``WORDS`` words). Any lower packet is taken
     to have been received before.
     """
-    high = s.flow[f, HIGH]
+    high = tables.flow[f, HIGH]
     word, bit = (seq >> 6) % WORDS, np.uint64(1) << np.uint64(seq & 63)
     if seq > high:
         first = (high >> 6) + 1 if high >= 0 else 0
         for k in range(max(first, (seq >> 6) - WORDS + 1), (seq >> 6) + 1):
-            s.received[f, k % WORDS] = np.uint64(0)
-        s.flow[f, HIGH] = seq
-    elif (seq >> 6) <= (high >> 6) - WORDS or s.received[f, word] & bit:
+            tables.received[f, k % WORDS] = np.uint64(0)
+        tables.flow[f, HIGH] = seq
+    elif (seq >> 6) <= (high >> 6) - WORDS or tables.received[f, word] & bit:
         return False
-    s.received[f, word] |= bit
+    tables.received[f, word] |= bit
     return True
 
 
 @jit
-def _remember(s, f, seq, t):
+def _remember(tables, f, seq, t):
     """Store the time t, s, at which packet ``seq`` of flow number f was sent.
 
     For a packet that must give no RTT, such as a retransmission, t is NaN.  The table of times has
     a fixed size, so a new time may overwrite that of another packet.
     """
-    place = (f * 7919 + seq) & (s.sent_time.size - 1)
-    s.sent_key[place, 0], s.sent_key[place, 1], s.sent_time[place] = f, seq, t
+    place = (f * 7919 + seq) & (tables.sent_time.size - 1)
+    tables.sent_key[place, 0], tables.sent_key[place, 1], tables.sent_time[place] = f, seq, t
 
 
 @jit
-def _sent_at(s, f, seq):
+def _sent_at(tables, f, seq):
     """The time that ``_remember`` has stored for a packet; NaN if it was overwritten."""
-    place = (f * 7919 + seq) & (s.sent_time.size - 1)
-    if s.sent_key[place, 0] == f and s.sent_key[place, 1] == seq:
-        return s.sent_time[place]
+    place = (f * 7919 + seq) & (tables.sent_time.size - 1)
+    if tables.sent_key[place, 0] == f and tables.sent_key[place, 1] == seq:
+        return tables.sent_time[place]
     return np.nan
 
 
@@ -230,65 +233,67 @@ def _add_rtt(flow, f, k, rtt):
 
 
 @jit
-def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
+def _data(tables, flow, f, k, kind, t, from_node, to_node, tcp, size, seq, uid):
     """Count an event of a data packet of flow number f, at time t, in the trace's interval k.
 
     Transmissions (``+``) are counted at the flow's source, deliveries (``r``) at its sink, and
     drops (``d``) at any node.  The source is the first node in the trace that sends the flow's
-    data.  The packet is on its way from node ``at`` to node ``to``, and has ``size`` bytes.
-    ``tcp`` is false if it has no sequence number of TCP.
+    data.  The packet is on its way from node ``from_node`` to node ``to_node``, and has ``size``
+    bytes. ``tcp`` is false if it has no sequence number of TCP.
 
-    ``s`` (``Tables``) holds what is remembered of each flow, such as its source.  ``flow`` has the
-    counts [quantity, flow, interval].
+    ``tables`` (``Tables``) holds what is remembered of each flow, such as its source.  ``flow`` has
+    the counts [quantity, flow, interval].
     """
-    s.flow[f, EVENTS] = 1
+    tables.flow[f, EVENTS] = 1
     # Forget the RTTs of smaller packets, such as a SYN: their transmission takes less time.
-    if size > s.flow[f, SIZE]:
+    if size > tables.flow[f, SIZE]:
         # packet 0 was a SYN if it was the largest so far, because this one is larger
-        s.flow[f, SYN] = tcp and s.flow[f, SIZE] > 0 and s.flow[f, FULL_FROM] == 0
-        s.flow[f, SIZE], s.flow[f, FULL_FROM] = size, seq
+        tables.flow[f, SYN] = tcp and tables.flow[f, SIZE] > 0 and tables.flow[f, FULL_FROM] == 0
+        tables.flow[f, SIZE], tables.flow[f, FULL_FROM] = size, seq
         flow[RTT_SUM, f, :] = 0.0
         flow[RTT_N, f, :] = 0.0
         flow[RTT_MIN, f, :] = np.inf
-    s.flow_times[f, LAST] = t
+    tables.flow_times[f, LAST] = t
     if kind == ENQUEUE:
-        if s.flow[f, FIRST_UID] < 0:
-            s.flow[f, FIRST_UID], s.flow[f, SOURCE] = uid, at
-        if at != s.flow[f, SOURCE]:
+        if tables.flow[f, FIRST_UID] < 0:
+            tables.flow[f, FIRST_UID], tables.flow[f, SOURCE] = uid, from_node
+        if from_node != tables.flow[f, SOURCE]:
             return
         flow[SENT, f, k] += 1
         # this count will tell whether the sender waits before it sends
-        s.flow[f, AT_ACKS] += t == s.flow_times[f, LAST_ACK]
-        again = tcp and seq <= s.flow[f, SENT_TO]
-        if again:
+        tables.flow[f, AT_ACKS] += t == tables.flow_times[f, LAST_ACK]
+        retransmission = tcp and seq <= tables.flow[f, SENT_TO]
+        if retransmission:
             flow[RETRANSMITTED, f, k] += 1
-        s.flow[f, SENT_TO] = max(s.flow[f, SENT_TO], seq)
-        _remember(s, f, seq, np.nan if again or size < s.flow[f, SIZE] else t)
+        tables.flow[f, SENT_TO] = max(tables.flow[f, SENT_TO], seq)
+        _remember(tables, f, seq, np.nan if retransmission or size < tables.flow[f, SIZE] else t)
     elif kind == RECEIVE:
-        if s.flow[f, FIRST_UID] < 0:
-            s.flow[f, FIRST_UID] = uid
+        if tables.flow[f, FIRST_UID] < 0:
+            tables.flow[f, FIRST_UID] = uid
         # A packet counts as delivered when it arrives at the flow's sink. The sink is the node with
         # the flow's destination address, if packets of the flow arrive at this node. If none does,
         # the sink is the last node that the flow's first packet reaches. So a later line of the
         # trace may show that the sink is another node than was assumed so far. The deliveries
         # counted so far are then discarded.
         moved = (
-            uid == s.flow[f, FIRST_UID]
-            and s.flow[f, SINK] != s.flow[f, DST]
-            and to != s.flow[f, SINK]
+            uid == tables.flow[f, FIRST_UID]
+            and tables.flow[f, SINK] != tables.flow[f, DST]
+            and to_node != tables.flow[f, SINK]
         )
-        if moved or (to == s.flow[f, DST] and s.flow[f, SINK] != s.flow[f, DST]):
-            s.flow[f, SINK], s.flow[f, HIGH] = to, -1
+        if moved or (
+            to_node == tables.flow[f, DST] and tables.flow[f, SINK] != tables.flow[f, DST]
+        ):
+            tables.flow[f, SINK], tables.flow[f, HIGH] = to_node, -1
             flow[DELIVERED, f, :] = 0
-            s.received[f, :] = 0
-        if to == s.flow[f, SINK] and (not tcp or _first_time(s, f, seq)):
+            tables.received[f, :] = 0
+        if to_node == tables.flow[f, SINK] and (not tcp or _first_time(tables, f, seq)):
             flow[DELIVERED, f, k] += 1
     elif kind == DROP:
         flow[LOST, f, k] += 1
 
 
 @jit
-def _ack(s, flow, f, k, t, seq):
+def _ack(tables, flow, f, k, t, seq):
     """Count an ACK that reached the source of flow number f at time t, in the trace's interval k.
 
     ``seq`` is the packet that the ACK acknowledges.  An ACK of new data gives an RTT, if the time
@@ -296,39 +301,41 @@ def _ack(s, flow, f, k, t, seq):
     number is taken as the flow's window if the trace does not have the window itself, ``cwnd_``.
     """
     flow[ACKS, f, k] += 1
-    s.flow_times[f, LAST_ACK] = t
-    if seq <= s.flow[f, ACKED]:
+    tables.flow_times[f, LAST_ACK] = t
+    if seq <= tables.flow[f, ACKED]:
         return
-    if s.flow[f, CWND] == 0:  # packets in flight before this ACK
-        flow[WINDOW_SUM, f, k] += s.flow[f, SENT_TO] - s.flow[f, ACKED]
+    if tables.flow[f, CWND] == 0:  # packets in flight before this ACK
+        flow[WINDOW_SUM, f, k] += tables.flow[f, SENT_TO] - tables.flow[f, ACKED]
         flow[WINDOW_N, f, k] += 1
-    s.flow[f, ACKED] = seq
-    sent = _sent_at(s, f, seq)
-    if not np.isnan(sent) and seq >= s.flow[f, FULL_FROM]:  # not a smaller packet, such as a SYN
+    tables.flow[f, ACKED] = seq
+    sent = _sent_at(tables, f, seq)
+    full_size = seq >= tables.flow[f, FULL_FROM]  # not a smaller packet, such as a SYN
+    if full_size and not np.isnan(sent):
         _add_rtt(flow, f, k, t - sent)
 
 
 @jit
-def _acknowledges(s, f, seq):
+def _acknowledges(tables, f, seq):
     """Count how many packets of flow number f an ACK of packet ``seq`` acknowledges.
 
     These counts show whether the receiver delays its ACKs. An ACK of new data that follows a
     duplicate ACK is not counted: it acknowledges a missing packet together with all packets that
     arrived while it was missing.
     """
-    packets = seq - s.flow[f, SINK_ACKED]
+    packets = seq - tables.flow[f, SINK_ACKED]
     if packets > 0:
-        if s.flow[f, IN_ORDER] == 1:
-            s.per_ack[f, min(packets, MAX_PER_ACK)] += packets
-        s.flow[f, SINK_ACKED] = seq
-    s.flow[f, IN_ORDER] = packets > 0
+        if tables.flow[f, IN_ORDER] == 1:
+            tables.per_ack[f, min(packets, MAX_PER_ACK)] += packets
+        tables.flow[f, SINK_ACKED] = seq
+    tables.flow[f, IN_ORDER] = packets > 0
 
 
 @jit
-def _queue(s, link, begin, width, e, kind, t, size, uid):
-    """Count an event of an ns-2 trace at link number e, and the packets that wait in its queue.
+def _queue(tables, link, begin, width, link_number, kind, t, size, uid):
+    """Count an event of an ns-2 trace at a link, and the packets that wait in its queue.
 
-    The event is of a packet of ``size`` bytes.
+    The event is of a packet of ``size`` bytes. ``link`` has the counts [quantity, link, interval];
+    the intervals last ``width`` seconds and start at ``begin``.
 
     At ``+`` a packet arrives at the queue, and is counted as waiting.  At ``-`` it leaves the queue
     to be transmitted, and is no longer counted.  At ``d`` it is dropped.  If the queue drops it on
@@ -336,7 +343,7 @@ def _queue(s, link, begin, width, e, kind, t, size, uid):
     an error model drops it before the queue, ns-2 writes only ``d``, and the count does not change.
     In the first case the last ``+`` of the link has the same uid.
     """
-    last, waiting = s.link_times[e], s.link[e, WAITING]
+    last, waiting = tables.link_times[link_number], tables.link[link_number, WAITING]
     count = link.shape[2]
     k = min(int((t - begin) / width), count - 1)
     if waiting > 0 and t > last:
@@ -344,47 +351,53 @@ def _queue(s, link, begin, width, e, kind, t, size, uid):
             low, high = begin + j * width, begin + (j + 1) * width
             part = min(t, high) - max(last, low)
             if part > 0:
-                link[WAITED, e, j] += waiting * part
-                link[QUEUE_MAX, e, j] = max(link[QUEUE_MAX, e, j], waiting)
-    s.link_times[e] = t
+                link[WAITED, link_number, j] += waiting * part
+                link[QUEUE_MAX, link_number, j] = max(link[QUEUE_MAX, link_number, j], waiting)
+    tables.link_times[link_number] = t
     if kind == ENQUEUE:
-        s.link[e, WAITING] = waiting + 1
-        s.link[e, LAST_UID] = uid
+        tables.link[link_number, WAITING] = waiting + 1
+        tables.link[link_number, LAST_UID] = uid
     elif kind == DEQUEUE:
-        s.link[e, WAITING] = max(waiting - 1, 0)
-        link[SERVED, e, k] += 1
-        link[CARRIED, e, k] += size
-    elif uid == s.link[e, LAST_UID]:  # dropped by the queue
-        s.link[e, WAITING] = max(waiting - 1, 0)
+        tables.link[link_number, WAITING] = max(waiting - 1, 0)
+        link[SERVED, link_number, k] += 1
+        link[CARRIED, link_number, k] += size
+    elif uid == tables.link[link_number, LAST_UID]:  # dropped by the queue
+        tables.link[link_number, WAITING] = max(waiting - 1, 0)
 
 
 @jit
-def _at_link(s, e, kind, t, uid):
-    """Return ``DONE`` if an event can be counted at link number e, or else the reason why not.
+def _at_link(tables, link_number, kind, t, uid):
+    """Return ``DONE`` if an event can be counted at a link, or else the reason why not.
 
-    A negative e means that the trace has shown no event at this link before. The result is
-    ``REPEATED`` if the trace says a second time that the same packet joins the queue at the same
-    moment.
+    A negative ``link_number`` means that the trace has shown no event at this link before. The
+    result is ``REPEATED`` if the trace says a second time that the same packet joins the queue at
+    the same moment.
     """
-    if e < 0:
-        return LINKS_FULL if s.counts[N_LINKS] == s.link.shape[0] else DONE
-    repeated = kind == ENQUEUE and uid == s.link[e, LAST_UID] and t == s.link_times[e]
+    if link_number < 0:
+        return LINKS_FULL if tables.counts[N_LINKS] == tables.link.shape[0] else DONE
+    repeated = (
+        kind == ENQUEUE
+        and uid == tables.link[link_number, LAST_UID]
+        and t == tables.link_times[link_number]
+    )
     return REPEATED if repeated else DONE
 
 
 @jit
-def _home(s, f, node):
+def _is_source(tables, f, node):
     """Whether ``node`` is the source of flow number f, where its ACKs are counted.
 
     The source is the first node in the trace that sends the flow's data.  It must also be the node
     in the flow's source address.  A hierarchical address is not compared, because it contains no
     node number.
     """
-    return node == s.flow[f, SOURCE] and (s.flow[f, SRC] < 0 or node == s.flow[f, SRC])
+    return node == tables.flow[f, SOURCE] and (
+        tables.flow[f, SRC] < 0 or node == tables.flow[f, SRC]
+    )
 
 
 @jit
-def _time(s, bins_end, t):
+def _time(tables, bins_end, t):
     """Check the time ``t`` of a line; return the time in s, and a status.
 
     The status is ``DONE`` if the time can be used.  Otherwise it says why not: the time is out of
@@ -394,145 +407,188 @@ def _time(s, bins_end, t):
     """
     if not 0.0 <= t <= MAX_TIME:
         return 0.0, BAD_TIME
-    last = s.clock[0]
-    if t < last - SLACK:
+    last = tables.clock[0]
+    if t < last - ROUNDING:
         return 0.0, BACKWARDS
     t = max(t, last)
     return t, (DONE if t < bins_end else BEYOND)
 
 
 @jit
-def _event(s, flow, link, begin, width, e, time):
+def _event(tables, flow, link, begin, width, numbers, time):
     """Count an event of an ns-2 trace, such as a packet that arrives at a node.
 
     The event is a line ``kind time from to type size flags fid source sink seq uid`` of the trace.
-    ``e`` holds the numbers of this line.  The event is counted for its flow and for its link.
+    ``numbers`` holds the numbers of this line.  The event is counted for its flow and for its link.
     Returns ``DONE``, or the reason why the event cannot be counted.
     """
     # First find out whether the event can be counted; until then nothing is changed.
-    t, status = _time(s, begin + width * flow.shape[2], time)
+    t, status = _time(tables, begin + width * flow.shape[2], time)
     if status != DONE:
         return status
-    kind, packet_type, at, to, uid = e[KIND], e[TYPE], e[AT], e[GOAL], e[PACKET]
-    place = 0
+    kind, packet_type, uid = numbers[KIND], numbers[TYPE], numbers[PACKET]
+    from_node, to_node = numbers[AT], numbers[GOAL]
+    link_slot = 0
     if kind != RECEIVE:  # at the link's queue
-        place = _slot(s.link_slots, s.link, FROM, at, to, 0, 0)
-        status = _at_link(s, s.link_slots[place], kind, t, uid)
+        link_slot = _slot(tables.link_slots, tables.link, FROM, from_node, to_node, 0, 0)
+        status = _at_link(tables, tables.link_slots[link_slot], kind, t, uid)
         if status != DONE:
             return status
     # the flow; types of data packets have numbers below ACK
     if packet_type == ACK:  # its source is the flow's sink
-        slot = _slot(s.flow_slots, s.flow, SRC, e[NODE2], e[PORT2], e[NODE1], e[PORT1])
+        flow_slot = _slot(
+            tables.flow_slots,
+            tables.flow,
+            SRC,
+            numbers[NODE2],
+            numbers[PORT2],
+            numbers[NODE1],
+            numbers[PORT1],
+        )
     else:
-        slot = _slot(s.flow_slots, s.flow, SRC, e[NODE1], e[PORT1], e[NODE2], e[PORT2])
-    f = s.flow_slots[slot]
+        flow_slot = _slot(
+            tables.flow_slots,
+            tables.flow,
+            SRC,
+            numbers[NODE1],
+            numbers[PORT1],
+            numbers[NODE2],
+            numbers[PORT2],
+        )
+    f = tables.flow_slots[flow_slot]
     if f < 0 and packet_type < ACK:
-        if s.counts[N_FLOWS] == s.flow.shape[0]:
+        if tables.counts[N_FLOWS] == tables.flow.shape[0]:
             return FLOWS_FULL
-        f = _new_flow(s, slot, e[LABEL], e[NODE1], e[PORT1], e[NODE2], e[PORT2], t)
+        f = _new_flow(
+            tables,
+            flow_slot,
+            numbers[LABEL],
+            numbers[NODE1],
+            numbers[PORT1],
+            numbers[NODE2],
+            numbers[PORT2],
+            t,
+        )
     # from here on, the line is counted: at its link, then for its flow
-    s.clock[0] = t
+    tables.clock[0] = t
     k = min(int((t - begin) / width), flow.shape[2] - 1)
     if kind != RECEIVE:
-        x = s.link_slots[place]
-        if x < 0:  # a new link
-            x = s.counts[N_LINKS]
-            s.counts[N_LINKS] += 1
-            s.link_slots[place] = x
-            s.link[x, FROM], s.link[x, TO] = at, to
-            s.link[x, WAITING], s.link[x, LAST_UID], s.link_times[x] = 0, -1, t
-        _queue(s, link, begin, width, x, kind, t, e[BYTES], uid)
+        link_number = tables.link_slots[link_slot]
+        if link_number < 0:  # a new link
+            link_number = tables.counts[N_LINKS]
+            tables.counts[N_LINKS] += 1
+            tables.link_slots[link_slot] = link_number
+            tables.link[link_number, FROM], tables.link[link_number, TO] = from_node, to_node
+            (
+                tables.link[link_number, WAITING],
+                tables.link[link_number, LAST_UID],
+                tables.link_times[link_number],
+            ) = 0, -1, t
+        _queue(tables, link, begin, width, link_number, kind, t, numbers[BYTES], uid)
     if f >= 0 and packet_type < ACK:  # data
-        tcp = packet_type == TCP and e[NUMBER] >= 0
-        s.flow[f, FID] = e[LABEL]
-        _data(s, flow, f, k, kind, t, at, to, tcp, e[BYTES], e[NUMBER], uid)
-    elif f >= 0 and packet_type == ACK and kind == RECEIVE and _home(s, f, to):
-        _ack(s, flow, f, k, t, e[NUMBER])
+        tcp = packet_type == TCP and numbers[NUMBER] >= 0
+        tables.flow[f, FID] = numbers[LABEL]
+        _data(
+            tables,
+            flow,
+            f,
+            k,
+            kind,
+            t,
+            from_node,
+            to_node,
+            tcp,
+            numbers[BYTES],
+            numbers[NUMBER],
+            uid,
+        )
+    elif f >= 0 and packet_type == ACK and kind == RECEIVE and _is_source(tables, f, to_node):
+        _ack(tables, flow, f, k, t, numbers[NUMBER])
     if f >= 0 and packet_type == ACK and kind == ENQUEUE:
-        if s.flow[f, ACKER] < 0:  # the sink, or the node nearest to it in the trace
-            s.flow[f, ACKER] = at
-        if at == s.flow[f, ACKER]:
-            _acknowledges(s, f, e[NUMBER])
+        if tables.flow[f, ACKER] < 0:  # the sink, or the node nearest to it in the trace
+            tables.flow[f, ACKER] = from_node
+        if from_node == tables.flow[f, ACKER]:
+            _acknowledges(tables, f, numbers[NUMBER])
     return DONE
 
 
 @jit
-def _variable(s, flow, begin, width, buf, w):
+def _variable(tables, flow, begin, width, buf, spans):
     """Process a line of an ns-2 trace that has the value of a traced TCP variable.
 
     The line is ``time node port node port name value``. The first node and port are the flow's
-    source, the second its destination. ``w`` holds the start and end of each word in ``buf``.
+    source, the second its destination. ``spans`` holds the start and end of each word in ``buf``.
     Returns ``DONE``, or the reason why the line cannot be counted.
 
     For ``cwnd_`` and ``rtt_``, the values are added up for a mean. For the counters ``ack_``,
     ``nrexmitpack_`` and ``ndatapack_``, the increases are added up. Once the trace has shown an
     event of the flow's packets, only ``cwnd_`` is used: the events give all the other values.
     """
-    time, good = decimal(buf, w[0], w[1])
-    src, good1 = integer(buf, w[2], w[3])
-    sport, good2 = integer(buf, w[4], w[5])
-    dst, good3 = integer(buf, w[6], w[7])
-    dport, good4 = integer(buf, w[8], w[9])
-    value, good5 = decimal(buf, w[12], w[13])
+    time, good = decimal(buf, spans[0], spans[1])
+    src, good1 = integer(buf, spans[2], spans[3])
+    sport, good2 = integer(buf, spans[4], spans[5])
+    dst, good3 = integer(buf, spans[6], spans[7])
+    dport, good4 = integer(buf, spans[8], spans[9])
+    value, good5 = decimal(buf, spans[12], spans[13])
     good = good and good1 and good2 and good3 and good4 and good5
     if not good or src < 0 or dst < 0 or abs(value) > 1e15:
         return BAD_LINE
-    s.when[0] = time
-    t, status = _time(s, begin + width * flow.shape[2], time)
+    tables.when[0] = time
+    t, status = _time(tables, begin + width * flow.shape[2], time)
     if status != DONE:
         return status
-    slot = _slot(s.flow_slots, s.flow, SRC, src, sport, dst, dport)
-    f = s.flow_slots[slot]
+    slot = _slot(tables.flow_slots, tables.flow, SRC, src, sport, dst, dport)
+    f = tables.flow_slots[slot]
     if f < 0:
-        if s.counts[N_FLOWS] == s.flow.shape[0]:
+        if tables.counts[N_FLOWS] == tables.flow.shape[0]:
             return FLOWS_FULL
-        f = _new_flow(s, slot, -1, src, sport, dst, dport, t)
-    s.clock[0] = t
-    s.flow_times[f, LAST] = t
+        f = _new_flow(tables, slot, -1, src, sport, dst, dport, t)
+    tables.clock[0] = t
+    tables.flow_times[f, LAST] = t
     k = min(int((t - begin) / width), flow.shape[2] - 1)
-    a, b = w[10], w[11]
+    a, b = spans[10], spans[11]
     if equal(buf, a, b, b"cwnd_"):
-        if s.flow[f, CWND] == 0:  # the window itself replaces the packets in flight
-            s.flow[f, CWND] = 1
+        if tables.flow[f, CWND] == 0:  # the window itself replaces the packets in flight
+            tables.flow[f, CWND] = 1
             flow[WINDOW_SUM, f, :] = 0
             flow[WINDOW_N, f, :] = 0
         flow[WINDOW_SUM, f, k] += value
         flow[WINDOW_N, f, k] += 1
-    elif s.flow[f, EVENTS] == 0:  # if the trace has packet events, these count instead
-        if equal(buf, a, b, b"ack_") and value > s.flow[f, ACKED]:
-            flow[DELIVERED, f, k] += value - s.flow[f, ACKED]
-            s.flow[f, ACKED] = np.int64(value)
-            _acknowledges(s, f, np.int64(value))
-        elif equal(buf, a, b, b"nrexmitpack_") and value > s.flow[f, REXMIT]:
-            flow[RETRANSMITTED, f, k] += value - s.flow[f, REXMIT]
-            s.flow[f, REXMIT] = np.int64(value)
-        elif equal(buf, a, b, b"ndatapack_") and value > s.flow[f, DATAPACK]:
-            flow[SENT, f, k] += value - s.flow[f, DATAPACK]
-            s.flow[f, DATAPACK] = np.int64(value)
+    elif tables.flow[f, EVENTS] == 0:  # if the trace has packet events, these count instead
+        if equal(buf, a, b, b"ack_") and value > tables.flow[f, ACKED]:
+            flow[DELIVERED, f, k] += value - tables.flow[f, ACKED]
+            tables.flow[f, ACKED] = np.int64(value)
+            _acknowledges(tables, f, np.int64(value))
+        elif equal(buf, a, b, b"nrexmitpack_") and value > tables.flow[f, REXMIT]:
+            flow[RETRANSMITTED, f, k] += value - tables.flow[f, REXMIT]
+            tables.flow[f, REXMIT] = np.int64(value)
+        elif equal(buf, a, b, b"ndatapack_") and value > tables.flow[f, DATAPACK]:
+            flow[SENT, f, k] += value - tables.flow[f, DATAPACK]
+            tables.flow[f, DATAPACK] = np.int64(value)
         elif equal(buf, a, b, b"rtt_") and value > 0:
             _add_rtt(flow, f, k, value)
     return DONE
 
 
 @jit
-def _line(s, flow, link, begin, width, buf, i, end):
+def _line(tables, flow, link, begin, width, buf, i, end):
     """Process the line ``buf[i:end]`` of an ns-2 trace.
 
     A line records an event of a packet or the value of a traced variable.  Empty lines, comments,
     and some lines that ns-2 writes for other purposes are skipped.  Any other line is an error.
     Returns ``DONE``, or the reason why the line cannot be counted.
     """
-    w = s.words
-    words = split(buf, i, end, w)
+    spans = tables.words
+    words = split(buf, i, end, spans)
     if words == 0:
         return DONE
-    first, single = buf[w[0]], w[1] - w[0] == 1
+    first, single = buf[spans[0]], spans[1] - spans[0] == 1
     if single and first in (ENQUEUE, DEQUEUE, RECEIVE, DROP):
-        if words == 12 and unusual(buf, w, s.event, s.when):
-            return _event(s, flow, link, begin, width, s.event, s.when[0])
+        if words == 12 and unusual(buf, spans, tables.event, tables.when):
+            return _event(tables, flow, link, begin, width, tables.event, tables.when[0])
         return BAD_LINE
     if 48 <= first <= 57:  # a digit: the line begins with a time
-        return _variable(s, flow, begin, width, buf, w) if words == 7 else BAD_LINE
+        return _variable(tables, flow, begin, width, buf, spans) if words == 7 else BAD_LINE
     # lines to skip: comments (35 is #), and lines that begin with one of the letters h (hops),
     # v (marks), n (nodes), l (links) and E (TCP events)
     skipped = first == 35 or (single and first in (104, 118, 110, 108, 69))
@@ -540,11 +596,11 @@ def _line(s, flow, link, begin, width, buf, i, end):
 
 
 @jit
-def scan(buf, start, stop, final, s, flow, link, begin, width):
+def scan(buf, start, stop, final, tables, flow, link, begin, width):
     """Count what the lines ``buf[start:stop]`` of an ns-2 trace report, such as deliveries.
 
     The counts per interval of time are added to ``flow`` and ``link``, the arrays of ``Bins``.  The
-    intervals last ``width`` seconds and start at ``begin``.  ``s`` is a ``Tables`` object.
+    intervals last ``width`` seconds and start at ``begin``.  ``tables`` is a ``Tables`` object.
     ``final`` is true if the trace ends at ``stop``; the last line is then complete even without a
     line break.
 
@@ -552,12 +608,12 @@ def scan(buf, start, stop, final, s, flow, link, begin, width):
     if every complete line was counted; otherwise it says why the next line cannot be counted.
     ``s.counts[LINES]`` is the number of lines counted so far.
     """
-    s.counts[STATUS] = DONE
+    tables.counts[STATUS] = DONE
     i = start
     while i < stop:
-        following = usual(buf, i, s.event, s.when) if stop - i > MAX_LINE else -1
+        following = usual(buf, i, tables.event, tables.when) if stop - i > MAX_LINE else -1
         if following > 0:
-            status = _event(s, flow, link, begin, width, s.event, s.when[0])
+            status = _event(tables, flow, link, begin, width, tables.event, tables.when[0])
         else:
             end = i
             while end < stop and buf[end] != NEWLINE:
@@ -566,10 +622,10 @@ def scan(buf, start, stop, final, s, flow, link, begin, width):
                 return i
             following, status = end + 1, LONG_LINE
             if end - i <= MAX_LINE:
-                status = _line(s, flow, link, begin, width, buf, i, end)
+                status = _line(tables, flow, link, begin, width, buf, i, end)
         if status != DONE:
-            s.counts[STATUS] = status
+            tables.counts[STATUS] = status
             return i
-        s.counts[LINES] += 1
+        tables.counts[LINES] += 1
         i = following
     return min(i, stop)

@@ -33,10 +33,10 @@ from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace
 from vegasmodel.packets.trace_variables import MAX_FLOWS, MAX_LINKS
 
-BLOCK = 1 << 22  # bytes read at a time
+BLOCK_BYTES = 1 << 22  # bytes read at a time
 SLOTS = 1 << 15  # of the hash tables that find a flow or a link
 SENT_SLOTS = 1 << 17  # packets whose times of transmission are remembered
-FEW = 32  # packets: with fewer, those at the start of a flow matter too much
+MIN_PACKETS = 32  # of a flow; with fewer, ``_sent_at_acks`` would mostly show how the flow starts
 
 _EVENT = re.compile(rb"[-+rd]\s+[\d.e+-]+\s+\d+\s+\d+\s+\S+\s+\d+\s+\S+\s+\d+\s")
 _VARIABLE = re.compile(rb"\d[\d.e+-]*\s+\d+\s+-?\d+\s+\d+\s+-?\d+\s+[a-zA-Z]\w*\s+-?[\d.]+")
@@ -60,31 +60,31 @@ def read(source: Source) -> Trace:
     """Read an ns-2 trace, block by block.  If a line is wrong, a ``TraceError`` names it.
 
     The function ``scan`` adds up the counts of a block's lines. It stops early if a line is wrong,
-    or if the arrays are too small for the line. ``_act`` then enlarges the arrays, and ``scan``
-    goes on with that line.
+    or if the arrays are too small for the line. ``_make_room_or_fail`` then enlarges the arrays,
+    and ``scan`` goes on with that line.
     """
     from vegasmodel.packets.readers import ns2_kernel as kernel  # Numba loads here
     from vegasmodel.packets.readers.ns2_words import MAX_LINE
 
     tables, bins = _tables(), Bins()
-    buffer: Any = np.empty(BLOCK + MAX_LINE + 1, dtype=np.uint8)
+    buffer: Any = np.empty(BLOCK_BYTES + MAX_LINE + 1, dtype=np.uint8)
     source.file.seek(source.start)
-    # ``kept``: bytes of the incomplete line at the end of the last block, copied to the front of
-    # the next one; ``final``: whether the file has ended
-    kept, final = 0, False
+    # ``incomplete``: how many bytes of an incomplete line the last block ended with; they are
+    # copied to the front of the next block. ``final``: whether the file has ended
+    incomplete, final = 0, False
     while not final:
-        got = source.file.readinto(buffer[kept : kept + BLOCK])
-        stop, at, final = kept + got, 0, got == 0
+        got = source.file.readinto(buffer[incomplete : incomplete + BLOCK_BYTES])
+        stop, position, final = incomplete + got, 0, got == 0
         while True:  # until all complete lines of the block are counted
-            at = kernel.scan(
-                buffer, at, stop, final, tables, bins.flow, bins.link, bins.begin, bins.width
+            position = kernel.scan(
+                buffer, position, stop, final, tables, bins.flow, bins.link, bins.begin, bins.width
             )
             status = int(tables.counts[kernel.STATUS])
             if status == kernel.DONE:
                 break
-            tables = _act(source, kernel, tables, bins, status, buffer[at:stop])
-        kept = stop - at
-        buffer[:kept] = buffer[at:stop].copy()
+            tables = _make_room_or_fail(source, kernel, tables, bins, status, buffer[position:stop])
+        incomplete = stop - position
+        buffer[:incomplete] = buffer[position:stop].copy()
     return _finish(source, kernel, tables, bins)
 
 
@@ -111,7 +111,9 @@ def _tables() -> Any:
     )
 
 
-def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest: Any) -> Any:
+def _make_room_or_fail(
+    source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest: Any
+) -> Any:
     """Enlarge the arrays for the line at which the function ``scan`` stopped in an ns-2 trace.
 
     ``kernel`` is the module of ``scan``. ``tables`` has what ``scan`` remembers, and ``bins`` the
@@ -212,7 +214,7 @@ def _sent_at_acks(kernel: Any, rows: NDArray[Any], bins: Bins) -> Floats:
     It is NaN for a flow with few packets.
     """
     sent = bins.flow[SENT, : len(rows)].sum(axis=1)
-    return np.where(sent >= FEW, rows[:, kernel.AT_ACKS] / np.maximum(sent, 1.0), np.nan)
+    return np.where(sent >= MIN_PACKETS, rows[:, kernel.AT_ACKS] / np.maximum(sent, 1.0), np.nan)
 
 
 def _names(kernel: Any, rows: NDArray[Any]) -> tuple[list[str], list[int]]:

@@ -47,7 +47,8 @@ def read(source: Source) -> Trace:
     """Read the whole ascii trace of ns-3.  If a line is wrong, a ``TraceError`` names it."""
     connections = Connections(source, steady=True)
     queues = _Queues(source, connections.bins)
-    places: dict[Key, tuple[str, str | None]] = {}  # by flow: node and device where it is counted
+    # flow -> the node and the device where it is counted: the first that sends its data
+    counted_at: dict[Key, tuple[str, str | None]] = {}
     for number, text in source.lines():
         if not text or text[0] == "#":
             continue
@@ -64,11 +65,11 @@ def read(source: Source) -> Trace:
         packet = _packet(text, line.end())
         if packet is None:
             continue
-        key, at, flags, size = packet.key, (node, device), packet.flags, packet.size
+        key, device_here, flags, size = packet.key, (node, device), packet.flags, packet.size
         if "SYN" in flags and kind in "+t":
             connections.syn(key, packet.seq, second="ACK" in flags, mss=0)
-        sent = kind in "+t" or (kind == "d" and key in places)  # the sender's queue may drop it
-        if size and sent and places.setdefault(key, at) == at:
+        sent = kind in "+t" or (kind == "d" and key in counted_at)  # the sender's queue may drop it
+        if size and sent and counted_at.setdefault(key, device_here) == device_here:
             flow = connections.data(
                 key,
                 packet.seq,
@@ -83,9 +84,14 @@ def read(source: Source) -> Trace:
                 flow.at_sender = True  # no router has forwarded the packet yet
         if kind == "d":
             connections.lost(key, size)
-        if "FIN" in flags and kind in "+t" and places.get(key) == at:
+        if "FIN" in flags and kind in "+t" and counted_at.get(key) == device_here:
             connections.fin(key, packet.seq + size)
-        if kind == "r" and "ACK" in flags and "RST" not in flags and places.get(key[::-1]) == at:
+        if (
+            kind == "r"
+            and "ACK" in flags
+            and "RST" not in flags
+            and counted_at.get(key[::-1]) == device_here
+        ):
             connections.ack(key[::-1], packet.ack, stamp=packet.stamp, ident=packet.ident)
     return connections_trace.make(
         connections,
@@ -113,7 +119,7 @@ class _Packet(NamedTuple):
 
 def _packet(text: str, begin: int) -> _Packet | None:
     """Read the packet that a line describes from position ``begin`` on; None if it has no TCP."""
-    ip, tcp, label = _IP.search(text, begin), _TCP.search(text, begin), _ID.search(text, begin)
+    ip, tcp, identifier = _IP.search(text, begin), _TCP.search(text, begin), _ID.search(text, begin)
     if ip is None or tcp is None:
         return None
     sport, dport, seq, ack = (int(tcp[i]) for i in (1, 2, 4, 5))
@@ -125,7 +131,7 @@ def _packet(text: str, begin: int) -> _Packet | None:
     stamps = _STAMP.search(text, tcp.end())
     stamp, echo = (int(x) for x in stamps.groups()) if stamps else (-1, -1)
     key = ((ip[2], sport), (ip[3], dport))
-    ident = (int(label[1]) if label else -1) & 0xFFFF
+    ident = (int(identifier[1]) if identifier else -1) & 0xFFFF
     headers = max(int(ip[1]) - size, 0)
     return _Packet(key, tcp[3], seq, ack, size, headers, stamp, echo, ident)
 
@@ -138,9 +144,9 @@ class _Queues:
 
     def __init__(self, source: Source, bins: Bins) -> None:
         self.source, self.bins = source, bins
-        self.number: dict[str, int] = {}  # by device: its number, the second index of Bins.link
-        self.waiting: list[int] = []  # by number: packets in the queue
-        self.since: list[float] = []  # by number: time of the last event at the queue, s
+        self.number: dict[str, int] = {}  # device -> its number, the second index of Bins.link
+        self.waiting: list[int] = []  # packets in the queue of each device, by its number
+        self.since: list[float] = []  # time of the last event at each queue, s
 
     def event(self, name: str, kind: str, time: float, where: str) -> None:
         """Count a packet that joins or leaves the queue of the device ``name`` at ``time``, s.

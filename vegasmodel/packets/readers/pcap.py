@@ -18,16 +18,17 @@ from vegasmodel.packets.trace import Trace
 matches = capture.matches
 
 # These tables map link types (the numbers of pcap's LINKTYPE) to offsets in a captured frame, in
-# bytes. If the frames of a link type contain an EtherType, it is at the offset in ``_ETHERTYPE``,
-# and the IP header is at the offset in ``_AFTER``. In frames of the other link types the IP header
-# is at the offset in ``_BARE``.
-_ETHERTYPE = {1: 12, 113: 14, 276: 0}
-_BARE = {12: 0, 14: 0, 101: 0, 228: 0, 229: 0, 0: 4, 108: 4}
-_AFTER = {1: 14, 113: 16, 276: 20}
+# bytes. Frames of three link types contain an EtherType: Ethernet (1) and Linux cooked capture,
+# versions 1 and 2 (113, 276). Its offset is in the first table, that of the IP header in the
+# second. Frames of the other link types contain none: raw IP (12, 14, 101, 228, 229) and the
+# loopback of BSD (0, 108). The offset of their IP header is in the third table.
+_ETHERTYPE_AT = {1: 12, 113: 14, 276: 0}
+_IP_AFTER_ETHERTYPE = {1: 14, 113: 16, 276: 20}
+_IP_WITHOUT_ETHERTYPE = {12: 0, 14: 0, 101: 0, 228: 0, 229: 0, 0: 4, 108: 4}
 _VLAN = (0x8100, 0x88A8, 0x9100)  # EtherTypes of a VLAN tag
 _EXTENSIONS = (0, 43, 60)  # types of IPv6's extension headers: hop by hop, routing, destination
 _MOST_EXTENSIONS = 8  # so that a malformed packet does not take long
-_STAMPED = b"\x01\x01\x08\x0a"  # the usual layout of the timestamp option
+_USUAL_STAMP_OPTION = b"\x01\x01\x08\x0a"  # the usual layout of the timestamp option
 FIN, SYN, RST, ACK = 1, 2, 4, 16  # bits of the flags in a TCP header
 Found = tuple[tuple[bytes, bytes], int, int, int, int]  # the result of ``_tcp``
 # fields that are read from the IPv4 header, the TCP header and the value of the timestamp option
@@ -43,32 +44,38 @@ def read(source: Source) -> Trace:
     packet, counted from 1.  A malformed TCP packet is skipped.
     """
     connections, cut = Connections(source), 0  # ``cut``: frames that end within the TCP header
-    for n, (time, link, frame, orig_len) in enumerate(capture.frames(source), 1):
+    for packet_number, (time, link, frame, orig_len) in enumerate(capture.frames(source), 1):
         found = _tcp(source, link, frame, orig_len)
         if found is None:
             continue
-        # ``at``, ``ip``: the positions of the TCP and the IP header; ``end``: that of the packet's
-        # end
-        addresses, at, end, ip, ident = found
-        if len(frame) < at + 20:
+        # positions in the frame, in bytes; the frame may be cut off before the packet's end
+        addresses, tcp_start, packet_end, ip_start, ident = found
+        if len(frame) < tcp_start + 20:
             cut += orig_len > len(frame)
             continue
-        sport, dport, seq, number, offset, flags = _TCP(frame, at)
+        sport, dport, seq, ack_number, offset, flags = _TCP(frame, tcp_start)
         header = (offset >> 4) * 4
-        size = end - at - header
+        size = packet_end - tcp_start - header
         if header < 20 or size < 0:
             continue
-        place = f"packet {n}"
+        place = f"packet {packet_number}"
         connections.clock(time, place)
-        stamp, echo = _stamps(frame, at, header)
+        stamp, echo = _stamps(frame, tcp_start, header)
         key = ((addresses[0], sport), (addresses[1], dport))
         if flags & SYN:
-            mss = _segment_size(frame, at, header)
+            mss = _segment_size(frame, tcp_start, header)
             connections.syn(key, seq, second=bool(flags & ACK), mss=mss)
             seq += 1
         if size and not flags & RST:  # the data of a RST is a text message, not data of the flow
             flow = connections.data(
-                key, seq, size, at - ip + header, place, echo=echo, stamp=stamp, ident=ident
+                key,
+                seq,
+                size,
+                tcp_start - ip_start + header,
+                place,
+                echo=echo,
+                stamp=stamp,
+                ident=ident,
             )
             if flow is not None and not flow.total > size:  # the flow's first segment
                 flow.options = 12 if stamp >= 0 else 0
@@ -76,7 +83,7 @@ def read(source: Source) -> Trace:
         if flags & FIN:
             connections.fin(key, seq + size)
         if flags & (ACK | RST) == ACK:
-            connections.ack(key[::-1], number, stamp=stamp, ident=ident)
+            connections.ack(key[::-1], ack_number, stamp=stamp, ident=ident)
     if cut and not connections.all:
         source.fail(
             "",
@@ -133,11 +140,11 @@ def _ip_header(source: Source, link: int, frame: bytes) -> int:
 
     ``link`` is the link type. Raises ``TraceError`` if it is not known.
     """
-    if link in _BARE:
-        return _BARE[link]
-    if link not in _ETHERTYPE:
+    if link in _IP_WITHOUT_ETHERTYPE:
+        return _IP_WITHOUT_ETHERTYPE[link]
+    if link not in _ETHERTYPE_AT:
         source.fail("link type", link, "Ethernet, Linux cooked, loopback or raw IP")
-    at, ip = _ETHERTYPE[link], _AFTER[link]
+    at, ip = _ETHERTYPE_AT[link], _IP_AFTER_ETHERTYPE[link]
     if len(frame) < ip:
         return -1
     kind = frame[at] << 8 | frame[at + 1]
@@ -170,13 +177,13 @@ def _in_ipv6(frame: bytes, ip: int, orig_len: int) -> Found | None:
     return (source, destination), at, ip + 40 + length, ip, -1
 
 
-def _options(frame: bytes, at: int, header: int, kind: int, size: int) -> int:
+def _option(frame: bytes, tcp_start: int, header: int, kind: int, size: int) -> int:
     """The position in the frame of the value of a TCP option; 0 if the option is absent.
 
     ``kind`` is the option's number and ``size`` its length in bytes.  The TCP header begins at
-    position ``at`` and has ``header`` bytes.
+    position ``tcp_start`` and has ``header`` bytes.
     """
-    i, end = at + 20, min(at + header, len(frame))
+    i, end = tcp_start + 20, min(tcp_start + header, len(frame))
     while i + 1 < end and frame[i]:  # the option 0 ends the list
         if frame[i] == 1:  # a byte of padding, without a length
             i += 1
@@ -187,18 +194,21 @@ def _options(frame: bytes, at: int, header: int, kind: int, size: int) -> int:
     return 0
 
 
-def _stamps(frame: bytes, at: int, header: int) -> tuple[int, int]:
+def _stamps(frame: bytes, tcp_start: int, header: int) -> tuple[int, int]:
     """The TCP timestamp of a segment and the timestamp that it echoes; both -1 if it has none."""
     if header == 20:
         return -1, -1
-    usual = frame[at + 20 : at + 24] == _STAMPED and len(frame) >= at + 32
-    i = at + 24 if usual else _options(frame, at, header, 8, 10)
+    has_usual_layout = (
+        frame[tcp_start + 20 : tcp_start + 24] == _USUAL_STAMP_OPTION
+        and len(frame) >= tcp_start + 32
+    )
+    i = tcp_start + 24 if has_usual_layout else _option(frame, tcp_start, header, 8, 10)
     return _STAMPS(frame, i) if i else (-1, -1)
 
 
-def _segment_size(frame: bytes, at: int, header: int) -> int:
-    """The value of the MSS option, or 0.  The arguments are those of ``_options``."""
-    i = _options(frame, at, header, 2, 4)
+def _segment_size(frame: bytes, tcp_start: int, header: int) -> int:
+    """The value of the MSS option, or 0.  The arguments are those of ``_option``."""
+    i = _option(frame, tcp_start, header, 2, 4)  # option 2, of 4 bytes
     return int.from_bytes(frame[i : i + 2]) if i else 0
 
 

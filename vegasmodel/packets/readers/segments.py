@@ -37,14 +37,16 @@ MAX_RECENT = 4096  # recent segments of a flow, among which copies are looked up
 MAX_WINDOW = 1 << 30  # bytes that TCP can have in flight
 # A capture counts as made at one end of the connection if the RTT from the place of the capture to
 # this end is less than this fraction of the RTT to the other end.
-NEAR = 0.1
-EARLY = 0.5  # fraction of the RTT within which no sender retransmits
-JUMBO = 9000  # bytes of an IP packet in a jumbo frame
+NEAR_PART = 0.1
+EARLY_PART = 0.5  # fraction of the RTT within which no sender retransmits
+JUMBO_SIZE = 9000  # bytes of an IP packet in a jumbo frame
 MAX_PER_ACK = 100  # packets: an ACK of more counts as an ACK of 100 packets
 ACK_DELAY = 0.04  # s: Linux delays an ACK by at least this time (TCP_DELACK_MIN), others longer
-TIMER = 0.2  # s: the shortest retransmission timer of Linux (TCP_RTO_MIN); others wait longer
-LONGER = 1.5  # a timer is longer than the last round trip by more than this factor
-QUICK = 16  # packets that Linux acknowledges at once at the start of a flow (TCP_MAX_QUICKACKS)
+MIN_TIMER = 0.2  # s: the shortest retransmission timer of Linux (TCP_RTO_MIN); others wait longer
+TIMER_OVER_ROUND_TRIP = 1.5  # a timer is longer than the last round trip by more than this factor
+QUICK_ACKS = (
+    16  # packets that Linux acknowledges at once at the start of a flow (TCP_MAX_QUICKACKS)
+)
 
 # why a capture shows bytes a second time: it has a packet twice, the sender sent them again, or
 # either may be the case
@@ -67,7 +69,6 @@ class Flow:
         "closed",
         "copies",
         "counted",
-        "counted_ids",
         "delays",
         "fin",
         "first",
@@ -75,6 +76,7 @@ class Flow:
         "high",
         "holes",
         "in_order",
+        "increasing_ids",
         "index",
         "key",
         "largest",
@@ -122,7 +124,7 @@ class Flow:
         self.stamps: deque[tuple[int, float]] = deque()  # an ACK's timestamp, when it passed
         self.last_id = self.last_stamp = -1  # latest IPv4 identifier and TCP timestamp of the data
         self.last_ack = (-1, -1, -1)  # IPv4 identifier, ACK number and TCP timestamp
-        self.counted_ids = True  # the sender's IPv4 identifiers increase from segment to segment
+        self.increasing_ids = True  # the sender's IPv4 identifiers increase from segment to segment
         self.acks = 0  # number of ACKs
         self.total = 0  # bytes of data, retransmitted ones included
         self.largest = self.headers = 0  # bytes of data and of headers in the largest segment
@@ -159,7 +161,7 @@ class Flow:
         the sender is much nearer than the receiver: the smallest round-trip time from the place of
         the capture to the sender is less than a tenth of that to the receiver.
         """
-        return self.at_sender or self.least_up < NEAR * self.least_down
+        return self.at_sender or self.least_up < NEAR_PART * self.least_down
 
     @property
     def captured_at_receiver(self) -> bool:
@@ -169,7 +171,7 @@ class Flow:
         time from the place of the capture to the receiver is less than a tenth of that to the
         sender.  Both round-trip times must be known.
         """
-        nearer = self.least_down < NEAR * self.least_up < np.inf
+        nearer = self.least_down < NEAR_PART * self.least_up < np.inf
         return nearer and not self.captured_at_sender
 
     @property
@@ -200,7 +202,7 @@ class Flow:
         if self.loopback or self.largest + self.headers <= MTU:
             return max(self.largest, 1)
         full = MTU - self.headers
-        jumbo = self.largest + self.headers <= JUMBO
+        jumbo = self.largest + self.headers <= JUMBO_SIZE
         return self.largest if full < 1 or (jumbo and 2 * self.regular < self.total) else full
 
     def advance(self, size: int) -> int:
@@ -279,7 +281,7 @@ class Flow:
         """
         if stamp >= 0 and self.last_stamp >= 0 and stamp != self.last_stamp:
             return (stamp - self.last_stamp) & 0xFFFFFFFF < 0x80000000
-        if ident > 0 and self.last_id > 0 and self.counted_ids and ident != self.last_id:
+        if ident > 0 and self.last_id > 0 and self.increasing_ids and ident != self.last_id:
             return (ident - self.last_id) & 0xFFFF < 0x8000
         return None
 
@@ -296,11 +298,11 @@ class Flow:
         if known is None or known[0] != end:
             return UNSURE
         _, old_id, old_stamp, then = known
-        if old_id > 0 and ident > 0 and self.counted_ids:
+        if old_id > 0 and ident > 0 and self.increasing_ids:
             return COPY if old_id == ident else RETRANSMITTED
         if stamp >= 0 and old_stamp >= 0 and stamp != old_stamp:
             return RETRANSMITTED
-        return COPY if time - then < EARLY * self.least_down < np.inf else UNSURE
+        return COPY if time - then < EARLY_PART * self.least_down < np.inf else UNSURE
 
     def sent(self, start: int, end: int, ident: int, stamp: int, time: float) -> None:
         """Remember a segment that was sent, so that later segments can be compared with it.
@@ -310,7 +312,7 @@ class Flow:
         """
         if ident > 0:
             if self.last_id > 0 and start >= self.high and self.later(ident, -1) is not True:
-                self.counted_ids = False
+                self.increasing_ids = False
             if self.last_id < 0 or (ident - self.last_id) & 0xFFFF < 0x8000:
                 self.last_id = ident
         if stamp >= 0 and (
@@ -336,9 +338,11 @@ class Flow:
                 continue
             filled += part
             # what the hole still lacks: the bytes before ``start``, and those from ``end`` on
-            left = [(a, b) for a, b in ((low, max(low, start)), (min(high, end), high)) if a < b]
-            holes[i : i + 1] = left
-            i += len(left)
+            remaining = [
+                (a, b) for a, b in ((low, max(low, start)), (min(high, end), high)) if a < b
+            ]
+            holes[i : i + 1] = remaining
+            i += len(remaining)
         return filled
 
     def hole(self, low: int, high: int) -> None:
@@ -373,17 +377,17 @@ def median_per_ack(counts: Iterable[tuple[int, float]]) -> float:
     """How many packets an ACK acknowledges: the median, in which each packet counts once.
 
     ``counts`` are pairs (n, number of packets that were acknowledged by ACKs of n packets), by
-    increasing n. At the start of a flow, a receiver acknowledges up to ``QUICK`` packets one by
-    one, even if it delays its ACKs later. So the result is NaN for fewer than twice ``QUICK``
-    packets.
+    increasing n. At the start of a flow, a receiver acknowledges up to ``QUICK_ACKS`` packets one
+    by one, even if it delays its ACKs later. So the result is NaN for fewer than twice
+    ``QUICK_ACKS`` packets.
     """
-    known, seen = list(counts), 0.0
+    known, up_to_here = list(counts), 0.0
     total = sum(number for _, number in known)
-    if total < 2 * QUICK:
+    if total < 2 * QUICK_ACKS:
         return math.nan
     for packets, number in known:
-        seen += number
-        if 2 * seen >= total:
+        up_to_here += number
+        if 2 * up_to_here >= total:
             return float(packets)
     return math.nan
 
@@ -392,6 +396,6 @@ def as_long_as_timer(time: float, round_trip: float) -> bool:
     """Whether a sender may have waited for its retransmission timer during ``time`` seconds.
 
     ``round_trip`` is the last round trip in s, or 0 if it is unknown. Timers wait for at least
-    ``TIMER`` seconds, and for more than ``LONGER`` round trips.
+    ``MIN_TIMER`` seconds, and for more than ``TIMER_OVER_ROUND_TRIP`` round trips.
     """
-    return time >= TIMER and LONGER * round_trip < time
+    return time >= MIN_TIMER and TIMER_OVER_ROUND_TRIP * round_trip < time

@@ -21,10 +21,10 @@ from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace, assemble
 from vegasmodel.packets.trace_variables import MAX_FLOWS
 
-MAX_CELLS = 200_000  # samples kept
+MAX_CELLS = 200_000  # samples that are kept at most, to limit the memory
 # Samples of different flows form one snapshot if the time between them is less than this fraction
 # of the usual time between two samples of one flow.
-NEAR = 0.25
+SAME_SNAPSHOT = 0.25
 # the counters in a sample (bytes delivered, packets retransmitted, bytes retransmitted), each with
 # the variable of the trace that its growth gives
 COUNTERS = {"bytes": "throughput", "retransmits": "retransmits", "bytes_again": "retransmits"}
@@ -48,17 +48,19 @@ class Snapshots:
     def __init__(self, source: Source) -> None:
         """Begin without samples; ``source`` is the file, which error messages name."""
         self.source = source
-        # for each step of time (``_put`` numbers them): its latest time, and its samples by flow
+        # for each step of time (``_store`` numbers them): its latest time, and its samples by flow
         self.rows: dict[float, tuple[float, dict[str, Sample]]] = {}
-        # In the dictionaries by flow, several connections with the same addresses and ports are
-        # different flows. In those by name, they have one name.
-        self.latest: dict[str, float] = {}  # by flow: time of the last sample; first flow first
-        self.times = dict[str, float]()  # by name: time of the last sample
-        self.counts: dict[str, Sample] = {}  # by flow: the latest values of its counters
-        self.connections: dict[str, int] = {}  # by name: how many connections, if more than one
-        self.payload: dict[str, float] = {}  # by flow: the largest segment size, bytes of data
-        self.changed: dict[str, float] = {}  # by flow, if it had several segment sizes: the least
-        self.controls: dict[str, str] = {}  # by flow: its congestion control, if known
+        # The keys of the dictionaries below are flows or names. Several connections with the same
+        # addresses and ports are different flows, but have one name.
+        self.latest: dict[
+            str, float
+        ] = {}  # flow -> time of its last sample; in order of appearance
+        self.times = dict[str, float]()  # name -> time of the last sample
+        self.counts: dict[str, Sample] = {}  # flow -> the latest values of its counters
+        self.connections: dict[str, int] = {}  # name -> number of connections, if above 1
+        self.payload: dict[str, float] = {}  # flow -> the largest segment size, bytes of data
+        self.changed: dict[str, float] = {}  # flow -> the smallest of several segment sizes
+        self.controls: dict[str, str] = {}  # flow -> its congestion control, if known
         self.samples = 0  # number of samples in ``rows``
         self.width = 0.0  # s, length of a step of time; 0: every sample time is a step of its own
         # True if all counters are 0 where the file begins: what they show in the first snapshot is
@@ -98,7 +100,7 @@ class Snapshots:
             self.payload[flow] = max(mss, known)
         if control:
             self.controls[flow] = control
-        self._put(time, {flow: sample})
+        self._store(time, {flow: sample})
         if self.samples > MAX_CELLS:
             self._thin()
 
@@ -117,7 +119,7 @@ class Snapshots:
             return f"{flow} #{number + 1}"
         return name
 
-    def _put(self, time: float, samples: dict[str, Sample]) -> None:
+    def _store(self, time: float, samples: dict[str, Sample]) -> None:
         """Store ``samples``, by flow, which were taken at ``time``, s.
 
         They replace earlier samples of the same flows in the same step of time.
@@ -138,25 +140,29 @@ class Snapshots:
         self.width = max(2 * self.width, 2 * (rows[-1][0] - rows[0][0]) / len(rows))
         self.rows, self.samples = {}, 0
         for time, samples in rows:
-            self._put(time, samples)
+            self._store(time, samples)
 
     def _joined(self) -> list[tuple[float, dict[str, Sample]]]:
         """The snapshots in order of time: for each its time, s, and the samples by flow name.
 
         Samples of different flows are in one snapshot if they were taken at nearly the same time.
-        Their times must differ by less than a quarter (``NEAR``) of the usual time between two
-        samples of one flow.
+        Their times must differ by less than a quarter (``SAME_SNAPSHOT``) of the usual time between
+        two samples of one flow.
         """
         rows = sorted(self.rows.values(), key=lambda row: row[0])
-        times_of: dict[str, list[float]] = {}  # by flow: the times of its samples
+        times_of: dict[str, list[float]] = {}  # flow -> the times of its samples
         for time, samples in rows:
             for name in samples:
                 times_of.setdefault(name, []).append(time)
         between = np.concatenate([np.diff(times) for times in times_of.values()] or [np.zeros(0)])
-        near = NEAR * float(np.median(between)) if between.size else 0.0
+        tolerance = SAME_SNAPSHOT * float(np.median(between)) if between.size else 0.0
         joined: list[tuple[float, dict[str, Sample]]] = []
         for time, samples in rows:
-            if joined and time - joined[-1][0] < near and not joined[-1][1].keys() & samples.keys():
+            if (
+                joined
+                and time - joined[-1][0] < tolerance
+                and not joined[-1][1].keys() & samples.keys()
+            ):
                 joined[-1] = (time, joined[-1][1] | samples)
             else:
                 joined.append((time, samples))
@@ -195,7 +201,7 @@ class Snapshots:
         times = np.array([time for time, _ in rows]) - origin
         keys = sorted({key for _, row in rows for sample in row.values() for key in sample})
         index = {name: i for i, name in enumerate(names)}
-        # by the name of a value, such as rtt: its samples [snapshot, flow]; NaN: none was taken
+        # name of a value, such as rtt -> its samples [snapshot, flow]; NaN: none was taken
         grids = {key: np.full((len(rows), len(names)), math.nan) for key in keys}
         for k, (_, row) in enumerate(rows):
             for name, sample in row.items():
@@ -248,7 +254,7 @@ def _variables(
         if key not in COUNTERS:
             variables[key] = grid[1:]
             continue
-        counter = _held(grid)
+        counter = _filled_forward(grid)
         if from_zero:
             counter[0] = 0.0
         growth = np.diff(counter, axis=0)
@@ -270,7 +276,7 @@ def _variables(
     return variables
 
 
-def _held(grid: Floats) -> Floats:
+def _filled_forward(grid: Floats) -> Floats:
     """Replace unknown values (NaN) of a cumulative counter, an array [time, flow].
 
     Each NaN becomes the flow's latest known value before it, or 0 if there is none.

@@ -135,6 +135,7 @@ def _sample(source: Source, line: int, fields: dict[str, str]) -> Sample | None:
     """
 
     def number(name: str) -> float:
+        """The number in a field; an error if it is negative or absurdly large."""
         return source.number(fields[name], line, name, 0.0, 1e18)
 
     if "bytes_acked" not in fields or "mss" not in fields:

@@ -20,13 +20,13 @@ from vegasmodel.packets.readers.source import MAX_TIME, Source
 from vegasmodel.packets.trace import Trace
 from vegasmodel.packets.trace_variables import MAX_FLOWS
 
-CELL = 0.005  # seconds: events of a flow within this time are one sample
-LEAST_DATA = 256  # bytes: full packets with less data are not expected
+SAMPLE_STEP = 0.005  # seconds: of a flow's events in such a step of time, only the last is kept
+MIN_PAYLOAD = 256  # bytes: full packets with less data are not expected
 _EVENT = re.compile(r"\s(\d{1,12}\.\d{1,9}): (?:tcp:)?tcp_probe:\s+(.*)")  # time, and the fields
 _FIELD = re.compile(r"(src|dest|snd_nxt|snd_una|snd_cwnd|srtt|sock_cookie)=(\S{1,80})")
 # a note that the kernel had no room for some events
 _LOST = re.compile(r"\[?LOST (\d{1,12}) EVENTS|lost (\d{1,12}) events", re.IGNORECASE)
-_NEEDED = ("src", "dest", "snd_nxt", "snd_una", "snd_cwnd")  # fields that every event must have
+_REQUIRED = ("src", "dest", "snd_nxt", "snd_una", "snd_cwnd")  # fields that every event must have
 
 
 class _Socket:
@@ -54,18 +54,18 @@ def matches(head: bytes) -> bool:
 def read(source: Source) -> Trace:
     """Read the text of all ``tcp_probe`` events.  A ``TraceError`` names the line at fault."""
     snapshots, lost = Snapshots(source), 0  # ``lost``: events that the kernel could not store
-    snapshots.width, snapshots.from_zero = CELL, True
+    snapshots.width, snapshots.from_zero = SAMPLE_STEP, True
     origin = math.nan  # time of the first event, s
-    sockets: dict[str, _Socket] = {}  # by the two ends: the current connection between them
-    flows: dict[str, _Socket] = {}  # by the name of the flow: all connections
+    sockets: dict[str, _Socket] = {}  # the two ends -> the current connection between them
+    flows: dict[str, _Socket] = {}  # name of a flow -> its connection, also if it has ended
     for number, text in source.lines():
         event = _EVENT.search(text)
         if event is None:
             lost += _lost_events(source, number, text)
             continue
         fields = dict(_FIELD.findall(event[2]))
-        if any(key not in fields for key in _NEEDED):
-            source.fail(f"line {number}", event[2][:60], f"the fields {', '.join(_NEEDED)}")
+        if any(key not in fields for key in _REQUIRED):
+            source.fail(f"line {number}", event[2][:60], f"the fields {', '.join(_REQUIRED)}")
         time = source.number(event[1], number, "a time", 0.0, MAX_TIME)
         origin = time if math.isnan(origin) else origin
         una, high = (_sequence(source, number, fields[key]) for key in ("snd_una", "snd_nxt"))
@@ -136,8 +136,11 @@ def _follow(sockets: dict[str, _Socket], ends: str, cookie: str, una: int, high:
     if known is not None:
         step = (una - known.una) & 0xFFFFFFFF  # bytes acknowledged since the last event
         in_flight = (known.high - known.una) & 0xFFFFFFFF  # bytes at the last event
-        same = known.cookie == cookie and step < 0x80000000 if cookie else step <= in_flight
-        if same:
+        # sequence numbers count modulo 2**32: a step of 2**31 or more means that ``una`` decreased
+        same_connection = (
+            known.cookie == cookie and step < 0x80000000 if cookie else step <= in_flight
+        )
+        if same_connection:
             known.bytes += step
             known.divisor = math.gcd(known.divisor, step)
             known.una, known.high = una, high
@@ -151,11 +154,11 @@ def _payload(divisor: int) -> float:
     """The bytes of data in a full packet, inferred from the steps by which ``snd_una`` has grown.
 
     ``divisor`` is the greatest common divisor of these steps. The result is the largest factor of
-    ``divisor`` from ``LEAST_DATA`` to ``MOST_DATA`` bytes. If there is no such factor, the result
+    ``divisor`` from ``MIN_PAYLOAD`` to ``MOST_DATA`` bytes. If there is no such factor, the result
     is ``USUAL_DATA``, the most common size. It is ``USUAL_DATA`` also if ``divisor`` is 2**20 or
     more, because a search for the factors of such a number would take too long.
     """
-    for parts in range(1, 1 + divisor // LEAST_DATA if divisor < 1 << 20 else 1):
+    for parts in range(1, 1 + divisor // MIN_PAYLOAD if divisor < 1 << 20 else 1):
         if divisor % parts == 0 and divisor // parts <= MOST_DATA:
             return float(divisor // parts)
     return float(USUAL_DATA)
