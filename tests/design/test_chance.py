@@ -99,7 +99,7 @@ def test_a_solution_whose_runs_scatter_is_doubtful(
 def test_a_place_where_chance_may_hide_a_solution_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Shares (y) by buffer; the errors are wide at 3 packets alone, where the share comes near.
+    """Shares by buffer; the errors are wide at 3 packets alone, where the share comes near.
 
     Near the solution at 23 packets the errors also reach the target, which tells nothing new.
     """
@@ -109,11 +109,11 @@ def test_a_place_where_chance_may_hide_a_solution_is_named(
     extra = {"overflowed": False}
     made = dataclasses.replace(vm.predict(mixed(SHORT), "minicycle"), extra=extra)
 
-    def scan(values: tried.Tried) -> None:
-        values.x = np.array(list(share))
-        values.y = np.array(list(share.values())) - 0.3
-        values.predictions = dict.fromkeys(share, made)
-        values.halves = {buffer: 2.0 * error[buffer] for buffer in share}
+    def scan(found: tried.Tried) -> None:
+        found.values = np.array(list(share))
+        found.differences = np.array(list(share.values())) - 0.3
+        found.predictions = dict.fromkeys(share, made)
+        found.half_width_at = {buffer: 2.0 * error[buffer] for buffer in share}
 
     monkeypatch.setattr(design, "scan", scan)
     found = vm.design(mixed(SHORT), "link.buffer", "share:vegas=0.3", verify=())

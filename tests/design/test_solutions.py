@@ -203,10 +203,10 @@ def test_a_number_of_flows_is_verified() -> None:
 def test_one_value_in_a_dip_is_one_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer crosses the target on both sides of it; the note names both."""
 
-    def ask(_: object, x: Floats, *, all_runs: bool = False) -> Floats:
+    def evaluate_new(_: object, x: Floats, *, all_runs: bool = False) -> Floats:
         return np.where(x == 3, -0.004, np.where(all_runs, 0.2, 0.21))
 
-    monkeypatch.setattr(tried.Tried, "_ask", ask)
+    monkeypatch.setattr(tried.Tried, "_evaluate_new", evaluate_new)
     (solution,) = vm.design(mixed(), "link.buffer", "share:vegas=0.3", "rounds").solutions
     assert solution.value == 3
     assert "at 2 pkt, above the target, to 0.296 at 3 pkt, below it and from" in solution.note

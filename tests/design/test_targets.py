@@ -149,10 +149,12 @@ def test_a_target_of_a_link_is_of_the_link_that_it_names() -> None:
 def test_a_target_is_met_within_a_millionth_of_it() -> None:
     """For a delay of 20 ms this is 20 ns."""
     case = mixed()
-    delay = SimpleNamespace(aim=targets.read("delay=20ms", case), y=np.array([1.9e-8, -2.1e-8]))
+    delay = SimpleNamespace(
+        target=targets.read("delay=20ms", case), differences=np.array([1.9e-8, -2.1e-8])
+    )
     assert sides.exact(delay).tolist() == [True, False]  # type: ignore[arg-type]
     ratio = SimpleNamespace(
-        aim=targets.read("ratio:vegas/reno=4", case), y=np.array([-3.9e-6, 4.1e-6])
+        target=targets.read("ratio:vegas/reno=4", case), differences=np.array([-3.9e-6, 4.1e-6])
     )
     assert sides.exact(ratio).tolist() == [True, False]  # type: ignore[arg-type]
 

@@ -27,7 +27,7 @@ from vegasmodel.support import progress
 
 __all__ = ["design"]
 
-MOST_APART = 0.1  # of the target: a greater difference between two models is worth a note
+NOTED_DIFFERENCE = 0.1  # of the target: a greater difference between two models is worth a note
 
 
 def design(
@@ -102,20 +102,20 @@ def design(
     something that is not installed.
     """
     expect(scenario)
-    aim, where = targets.read(target, scenario), fields.find(scenario, solve, "solve")
+    aim, field = targets.read(target, scenario), fields.find(scenario, solve, "solve")
     checks = [verify] if isinstance(verify, str) else listed(verify, "verify", "models")
     for each in checks:
         models.check_model(each, "verify")
     models.ready(model, *checks)
-    others = [name for name in dict.fromkeys(checks) if name != model]
-    if not where.number:
+    verifiers = [name for name in dict.fromkeys(checks) if name != model]
+    if not field.number:
         raise FieldError("solve", solve, "a field that holds a number")
     Quantity("fraction", high=1.0).check(within, "within")
     if within == 1.0:
         raise FieldError("within", within, "a part of the target, at least 0 and less than 1")
-    span = of_field(scenario, where, between)
+    span = of_field(scenario, field, between)
     with progress.counting(0) as count:
-        tried = Tried(scenario, where, aim, model, span, within, count)
+        tried = Tried(scenario, field, aim, model, span, within, count)
         scan(tried)
         notes: list[str] = []
         intervals: list[Interval] = []
@@ -123,28 +123,39 @@ def design(
             solutions, notes = outcome.solutions(tried)
         else:
             solutions, intervals = outcome.intervals(tried)
-        verified = tuple(_verified(tried, _in_phase(tried, each), others) for each in solutions)
+        verified = tuple(
+            _verified(tried, _with_phase_effects(tried, each), verifiers) for each in solutions
+        )
     reason = None if solutions else texts.why_none(tried, notes)
     if solutions:
         hidden = texts.hidden(tried, [each.value for each in solutions])
-        vegas = same_case.other_vegas(scenario, (model, *others))
-        notes = [*notes, *texts.gaps(tried), *hidden, *_broken(tried, verified), *vegas]
-    both = [f"the beta of {name} changes with its alpha" for name in where.moves_beta(scenario)]
-    said = (*aim.notes(scenario), *both, *(notes if solutions else ()))
+        vegas = same_case.other_vegas(scenario, (model, *verifiers))
+        notes = [
+            *notes,
+            *texts.gaps(tried),
+            *hidden,
+            *_notes_on_assumptions(tried, verified),
+            *vegas,
+        ]
+    moved_with_alpha = [
+        f"the beta of {name} changes with its alpha" for name in field.moves_beta(scenario)
+    ]
+    all_notes = (*aim.notes(scenario), *moved_with_alpha, *(notes if solutions else ()))
     rejected = tuple(each for each in verified if each.rejected_by)
     refused = {each.value for each in rejected}
-    held = tuple(each for each in intervals if not {each.low, each.high} <= refused)
+    # an interval is left out only if both of its ends are rejected
+    accepted = tuple(each for each in intervals if not {each.low, each.high} <= refused)
     if rejected and len(rejected) == len(verified):
         names = ", ".join(dict.fromkeys(name for each in rejected for name in each.rejected_by))
         reason = f"wherever {model} meets the target, {names} disagrees by more than the target"
     return Design(
         solve, aim.name, aim.value, model, (span.low, span.high),
-        tuple(each for each in verified if not each.rejected_by), reason, said,
-        tried.x.size, aim.sense, held, rejected,
+        tuple(each for each in verified if not each.rejected_by), reason, all_notes,
+        tried.values.size, aim.sense, accepted, rejected,
     )  # fmt: skip
 
 
-def _often(scenario: Scenario, runs: int) -> Scenario:
+def _with_enough_runs(scenario: Scenario, runs: int) -> Scenario:
     """A copy of the scenario with ``runs`` runs, or with ``MIN_RUNS`` runs if that is more.
 
     If no random numbers affect the runs, one run is enough in place of ``MIN_RUNS``.  If the
@@ -152,11 +163,11 @@ def _often(scenario: Scenario, runs: int) -> Scenario:
     """
     if scenario.run.runs is not None:
         return scenario
-    few = MIN_RUNS if scenario.by_chance else 1
-    return scenario.replace({"run.runs": max(runs, few)})
+    least_runs = MIN_RUNS if scenario.by_chance else 1
+    return scenario.replace({"run.runs": max(runs, least_runs)})
 
 
-def _broken(tried: Tried, solutions: Sequence[Solution]) -> list[str]:
+def _notes_on_assumptions(tried: Tried, solutions: Sequence[Solution]) -> list[str]:
     """A note for each solution at which some assumptions of the model do not hold."""
     return [
         f"{f'{each.value:.6g} {each.unit}'.strip()}: these assumptions of {tried.model} do not "
@@ -166,18 +177,18 @@ def _broken(tried: Tried, solutions: Sequence[Solution]) -> list[str]:
     ]
 
 
-def _in_phase(tried: Tried, solution: Solution) -> Solution:
+def _with_phase_effects(tried: Tried, solution: Solution) -> Solution:
     """Test the assumption ``phase-effects`` of ``rounds`` at a solution that the search has found.
 
     If it does not hold, the returned solution has it among its broken assumptions.  The search
     itself does not test it, because the test simulates the scenario again.
     """
-    made = tried.predictions.get(solution.value)
-    if tried.model != "rounds" or made is None:
+    prediction = tried.predictions.get(solution.value)
+    if tried.model != "rounds" or prediction is None:
         return solution
     from vegasmodel.engines.rounds import phases  # loads its machine code
 
-    note = phases.effects(made.scenario, made)
+    note = phases.effects(prediction.scenario, prediction)
     broken = (*solution.broken, *([note.name] if note.holds is False else ()))
     return dataclasses.replace(solution, broken=broken)
 
@@ -204,7 +215,7 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
     notes += texts.idle(tried, solution.value)
     runs = len(run_rates(tried.predictions.get(solution.value)))  # 0 if the model makes no runs
     doubts = texts.doubts(tried, tried.model, solution.achieved_se, runs)
-    against = []  # the models that reject the solution
+    rejecting = []  # the models that reject the solution
     for name in others:
         value = solution.value
         if counted(tried.scenario, tried.field, name) and not value.is_integer():
@@ -213,27 +224,32 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
             notes.append(f"{name} was evaluated at {there}, because it takes only whole numbers")
         scenario = tried.scenario
         if name in measurement.ENGINES:
-            scenario = _often(scenario, runs)
-        asked = tried.points_at(np.array([value]), scenario)
-        found, (made,) = answered(asked, name, tried.count)
-        runs = max(runs, len(run_rates(made)))
-        figure = float(tried.aim.of(found, tried.scenario)[0])
+            scenario = _with_enough_runs(scenario, runs)
+        points = tried.points_at(np.array([value]), scenario)
+        found, (prediction,) = answered(points, name, tried.count)
+        runs = max(runs, len(run_rates(prediction)))
+        figure = float(tried.target.of(found, tried.scenario)[0])
         figures[name] = figure if math.isfinite(figure) else None
-        errors[name] = standard_error(tried.aim, made)
-        doubts = doubts or texts.doubts(tried, name, errors[name], len(run_rates(made)))
+        errors[name] = standard_error(tried.target, prediction)
+        doubts = doubts or texts.doubts(tried, name, errors[name], len(run_rates(prediction)))
         if figures[name] is None:
             notes.append(f"{name} has no answer: {found.reasons[0] or 'not this figure'}")
-        elif abs(figure - solution.achieved) > max(tried.within, MOST_APART) * tried.aim.value:
-            both = tried.aim.text(figure, 3), tried.aim.text(solution.achieved, 3)
-            notes.append(f"{name} disagrees with {tried.model}: {both[0]}, not {both[1]}")
+        elif (
+            abs(figure - solution.achieved)
+            > max(tried.within, NOTED_DIFFERENCE) * tried.target.value
+        ):
+            texts_of_two = tried.target.text(figure, 3), tried.target.text(solution.achieved, 3)
+            notes.append(
+                f"{name} disagrees with {tried.model}: {texts_of_two[0]}, not {texts_of_two[1]}"
+            )
             error = errors[name]
             # half the widths of both confidence intervals: what chance explains of the difference
-            half = half_interval(error, len(run_rates(made))) if error else 0.0
-            half += tried.halves.get(solution.value, 0.0)
-            far = abs(figure - solution.achieved) - half > tried.aim.value
-            if far and not tried.aim.within_bound(figure):
-                against.append(name)
+            half = half_interval(error, len(run_rates(prediction))) if error else 0.0
+            half += tried.half_width_at.get(solution.value, 0.0)
+            far = abs(figure - solution.achieved) - half > tried.target.value
+            if far and not tried.target.within_bound(figure):
+                rejecting.append(name)
     note = "; ".join(notes + doubts)
     return dataclasses.replace(
-        solution, verified=figures, verified_se=errors, note=note, rejected_by=tuple(against)
+        solution, verified=figures, verified_se=errors, note=note, rejected_by=tuple(rejecting)
     )

@@ -18,15 +18,15 @@ from vegasmodel.study.fields import Field
 
 __all__ = ["Range", "of_field", "other_threshold"]
 
-# A buffer is searched up to FEW_PACKETS packets, or up to TIMES bandwidth-delay products if that is
-# more.
-FEW_PACKETS = 100.0
-TIMES = 4.0
-# Other positive values are searched from the scenario's value divided by AROUND to AROUND times it.
-AROUND = 20.0
+# A buffer is searched up to LEAST_TOP packets, or up to PRODUCTS bandwidth-delay products if that
+# is more.
+LEAST_TOP = 100.0
+PRODUCTS = 4.0
+# Other positive values are searched from the scenario's value divided by FACTOR to FACTOR times it.
+FACTOR = 20.0
 # Fields with a fixed range: its two ends, and whether the values tried have equal ratios (else they
 # have equal differences).
-FRACTIONS = {
+FIXED_RANGES = {
     "loss": (1e-5, 0.5, True),
     "decrease": (0.02, 1.0, False),
     "delay_buffer": (0.01, 0.99, False),
@@ -89,7 +89,7 @@ def of_field(scenario: Scenario, field: Field, between: tuple[float, float] | No
                 "between", f"{low:g}:{high:g}", "two finite numbers, LOW:HIGH, the lower end first"
             )
         return Range(low, high, low > 0 and high > 10 * low)
-    return _usual(scenario, field)
+    return _default_range(scenario, field)
 
 
 def other_threshold(scenario: Scenario, field: Field) -> float | None:
@@ -105,37 +105,43 @@ def other_threshold(scenario: Scenario, field: Field) -> float | None:
     return max(flow.alpha for flow in flows) if field.key == "beta" else None
 
 
-def _thresholds(scenario: Scenario, field: Field, own: float) -> Range:
-    """The usual range for a threshold of Vegas flows, whose value in the scenario is ``own``."""
-    low, high = 0.25 if own < 5 else 0.05 * own, max(64.0, 4.0 * own)
+def _thresholds(scenario: Scenario, field: Field, present: float) -> Range:
+    """The default range of a threshold of Vegas flows; ``present`` is its value in the scenario."""
+    # The range begins at a quarter of a packet; for thresholds of many packets at 5 % of the
+    # present value, because the search spreads its values with equal ratios.
+    low, high = 0.25 if present < 5 else 0.05 * present, max(64.0, 4.0 * present)
     other = other_threshold(scenario, field)
     if other is not None and field.key == "alpha":
         high = min(high, other)
-        low = low if low < high else high / AROUND
+        low = low if low < high else high / FACTOR
     elif other is not None:
         low = max(low, other)
     return Range(low, high, log=True)
 
 
-def _usual(scenario: Scenario, field: Field) -> Range:
+def _default_range(scenario: Scenario, field: Field) -> Range:
     """The range in which a field is searched if the user gives none.
 
     Raises ``FieldError`` if the scenario's own value of the field does not suggest a range.
     """
-    now = field.of(scenario)
-    now = float(now) if isinstance(now, (int, float)) and math.isfinite(now) else math.nan
+    finite_value = field.of(scenario)
+    finite_value = (
+        float(finite_value)
+        if isinstance(finite_value, (int, float)) and math.isfinite(finite_value)
+        else math.nan
+    )
     longest = max(member.rtt for member in scenario.members)
     least = min(member.rtt for member in scenario.members)
     product = max(link.capacity for link in scenario.links) * longest  # bandwidth times delay
-    own = 0.0 if math.isnan(now) else now
-    if field.key in FRACTIONS:
-        return Range(*FRACTIONS[field.key])
+    present = 0.0 if math.isnan(finite_value) else finite_value
+    if field.key in FIXED_RANGES:
+        return Range(*FIXED_RANGES[field.key])
     if field.key == "buffer" or field.queue:  # buffers, and RED's thresholds
-        return Range(1.0, math.ceil(max(FEW_PACKETS, TIMES * product, 2.0 * own)), log=True)
+        return Range(1.0, math.ceil(max(LEAST_TOP, PRODUCTS * product, 2.0 * present)), log=True)
     if field.key in ("alpha", "beta", "gamma"):
-        return _thresholds(scenario, field, own)
+        return _thresholds(scenario, field, present)
     if field.key in ("max_window", "initial_window"):
-        return Range(1.0, math.ceil(max(FEW_PACKETS, TIMES * product)), log=True)
+        return Range(1.0, math.ceil(max(LEAST_TOP, PRODUCTS * product)), log=True)
     if field.key == "over_estimate":
         return Range(0.0, 2.0 * least, log=False)
     if field.key == "delay":
@@ -143,9 +149,11 @@ def _usual(scenario: Scenario, field: Field) -> Range:
     if field.key == "start":
         return Range(0.0, scenario.run.warmup, log=False)
     if isinstance(field.plain, Integer):
-        return Range(max(field.plain.low, 1), max(100, 4 * int(own)), log=True)
-    if not now > 0:
+        return Range(max(field.plain.low, 1), max(100, 4 * int(present)), log=True)
+    if not finite_value > 0:
         wrong, allowed = "gives no range to search", "give one with between, as LOW:HIGH"
         raise FieldError(field.name, field.of(scenario), allowed, wrong=wrong)
     rule = field.plain
-    return Range(max(now / AROUND, rule.low), min(now * AROUND, rule.high), log=True)
+    return Range(
+        max(finite_value / FACTOR, rule.low), min(finite_value * FACTOR, rule.high), log=True
+    )

@@ -26,7 +26,7 @@ __all__ = ["answered", "half_interval", "run_rates", "standard_error"]
 
 
 def answered(
-    asked: Points, model: str, count: Count, enough: Enough | None = None
+    searched: Points, model: str, count: Count, enough: Enough | None = None
 ) -> tuple[Figures, list[Prediction | None]]:
     """Evaluate the model at these points; return its results and the ``Prediction`` of each point.
 
@@ -37,18 +37,18 @@ def answered(
     ``enough``. The points are added to ``count``, which the progress line shows.
     """
     before = count.done
-    count.number += len(asked)
+    count.number += len(searched)
 
     def progress(done: int, _: int) -> None:
         count.done = before + done
 
-    figures = models.at_once(asked, model, None)
+    figures = models.at_once(searched, model, None)
     if figures is not None:
-        progress(len(asked), len(asked))
-        return figures, [None] * len(asked)
-    found = models.predictions(asked.scenarios(), model, None, enough=enough, progress=progress)
-    made = [one if isinstance(one, Prediction) else None for one in found]
-    return points.collected(asked, found), made
+        progress(len(searched), len(searched))
+        return figures, [None] * len(searched)
+    found = models.predictions(searched.scenarios(), model, None, enough=enough, progress=progress)
+    point_predictions = [entry if isinstance(entry, Prediction) else None for entry in found]
+    return points.collected(searched, found), point_predictions
 
 
 def run_rates(found: Prediction | None) -> Floats:
@@ -57,7 +57,7 @@ def run_rates(found: Prediction | None) -> Floats:
     return np.empty((0, 0)) if rates is None else np.asarray(rates)
 
 
-def standard_error(aim: Target, found: Prediction | None) -> float | None:
+def standard_error(target: Target, found: Prediction | None) -> float | None:
     """The standard error of the target's quantity, such as a share, by the jackknife.
 
     The quantity is computed from the mean throughputs of ``n`` runs.  Without run ``k``, its value
@@ -78,17 +78,17 @@ def standard_error(aim: Target, found: Prediction | None) -> float | None:
         return None
     # the prediction without run k, for each k
     without = [_with_rates(found, rate) for rate in _means_without(rates)]
-    if aim.kind == "delay":
+    if target.kind == "delay":
         queues = found.extra.get("queue_runs")
         if queues is None:
             return None
         without = [dataclasses.replace(found, queue_mean=mean) for mean in _means_without(queues)]
-    figure = aim.of(points.collected(Points(found.scenario, (), ()), without), found.scenario)
+    figure = target.of(points.collected(Points(found.scenario, (), ()), without), found.scenario)
     # Differences from the first, so that the error is exactly 0 if all runs are equal: the
     # differences are then 0, while a mean of equal numbers may be rounded.
-    change = figure - figure[0]
+    difference = figure - figure[0]
     # (3.5) of Efron
-    error = math.sqrt((n - 1) / n * float(np.sum((change - change.mean()) ** 2)))
+    error = math.sqrt((n - 1) / n * float(np.sum((difference - difference.mean()) ** 2)))
     return error if math.isfinite(error) else None
 
 

@@ -18,7 +18,7 @@ from vegasmodel.support.shown import Shown, Table
 
 __all__ = ["Design", "Interval", "Solution"]
 
-APART = 1e-4  # fraction of an interval's end; a tried value nearer to the end is not named
+SAME_END = 1e-4  # fraction of an interval's end; a tried value nearer to the end is not named
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,17 @@ class Interval:
         values at which the quantity equals the target.  At an end in ``refused``, other models
         disagree with the one that found it; the parentheses then have their names instead.
         """
-        against = refused or {}
+        rejecting = refused or {}
         texts = []
         for end, beyond in ((self.low, self.below), (self.high, self.above)):
-            near = beyond is not None and abs(beyond - end) <= APART * abs(end)
-            if end in against:
-                texts.append(f"{_with_unit(end, unit)} (rejected by {against[end]})")
+            very_near = beyond is not None and abs(beyond - end) <= SAME_END * abs(end)
+            if end in rejecting:
+                texts.append(f"{_with_unit(end, unit)} (rejected by {rejecting[end]})")
                 continue
             beside = "the range's end" if beyond is None else f"not at {_with_unit(beyond, unit)}"
-            texts.append(_with_unit(end, unit) + ("" if near or end in exact else f" ({beside})"))
+            texts.append(
+                _with_unit(end, unit) + ("" if very_near or end in exact else f" ({beside})")
+            )
         unsure = f"; for {self.unsure} of the values tried there the runs do not tell"
         return f"from {texts[0]} to {texts[1]}{unsure if self.unsure else ''}"
 
@@ -211,24 +213,24 @@ class Design(Shown):
 
         The title has the notes. If there is no solution, the title says why.
         """
-        own = [each.note for each in self.solutions if each.note]
-        notes = "; ".join([*own, *self.no_solutions, *self.notes])
+        solution_notes = [each.note for each in self.solutions if each.note]
+        notes = "; ".join([*solution_notes, *self.no_solutions, *self.notes])
         title = f"{self.field} for {self.asked} by {self.model}"
         if not self.solutions:
-            said = "; ".join([f"{title}: no value, {self.reason}", *self.no_solutions])
-            return Table(said, [], [])
+            text = "; ".join([f"{title}: no value, {self.reason}", *self.no_solutions])
+            return Table(text, [], [])
         notes = "; ".join(part for part in (self.where, notes) if part)
-        others = list(dict.fromkeys(name for each in self.solutions for name in each.verified))
+        verifiers = list(dict.fromkeys(name for each in self.solutions for name in each.verified))
         rows = [
             [
                 _with_unit(each.value, each.unit),
                 _cell(each.achieved, each.achieved_se),
-                *(_cell(each.verified.get(n), each.verified_se.get(n)) for n in others),
+                *(_cell(each.verified.get(n), each.verified_se.get(n)) for n in verifiers),
                 *([_cell(each.utilization, None)] if self.shows_load else []),
             ]
             for each in self.solutions
         ]
-        columns = [self.field, self.model, *others, *(["load"] if self.shows_load else [])]
+        columns = [self.field, self.model, *verifiers, *(["load"] if self.shows_load else [])]
         return Table(f"{title}: {notes}" if notes else title, columns, rows)
 
     def to_json(self) -> dict[str, Any]:

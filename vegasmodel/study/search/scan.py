@@ -18,14 +18,18 @@ from vegasmodel.study.search.tried import Tried
 
 __all__ = ["scan"]
 
-SCAN = {  # values tried first; with other models SCAN_POINTS
+# how many values are tried first, over the whole range; a model that takes longer gets fewer
+FIRST_VALUES = {
     "rounds": 13,
     "fluid": 33,
     **dict.fromkeys(measurement.ENGINES, 9),
 }
-SCAN_POINTS = 65
-FLAT = 1e-9  # fraction of a distance from the target: a smaller change of it is a rounding error
-TURNS = 4  # how often values are added where the quantity turns back (``_turns``); ``rounds``: once
+FIRST_VALUES_OF_OTHERS = 65
+# A distance from the target that changes by a smaller fraction has only a rounding error.
+ROUNDING = 1e-9
+# How often values are added where the quantity turns back before the target (``_values_at_turns``).
+# For ``rounds``, and if runs are random, they are added once.
+TURN_ROUNDS = 4
 
 
 def scan(tried: Tried) -> None:
@@ -34,38 +38,42 @@ def scan(tried: Tried) -> None:
     The model crosses the target between two values of the field if its quantity, such as a share,
     is below the target at one of them and above it at the other.
     """
-    tried.evaluate(tried.range.values(SCAN.get(tried.model, SCAN_POINTS), tried.whole))
+    number = FIRST_VALUES.get(tried.model, FIRST_VALUES_OF_OTHERS)
+    tried.evaluate(tried.range.values(number, tried.whole_numbers))
     if tried.model not in measurement.ENGINES:  # where each value takes long
-        for _ in range(1 if tried.model == "rounds" or any(tried.halves.values()) else TURNS):
-            tried.evaluate(_turns(tried))
-    _follow(tried)
-    while _settle(tried):
-        _follow(tried)
+        once = tried.model == "rounds" or any(tried.half_width_at.values())
+        for _ in range(1 if once else TURN_ROUNDS):
+            tried.evaluate(_values_at_turns(tried))
+    _narrow_crossings(tried)
+    while _complete_runs(tried):
+        _narrow_crossings(tried)
 
 
-def _turns(tried: Tried) -> Floats:
+def _values_at_turns(tried: Tried) -> Floats:
     """New values to try where the model's quantity comes near the target without crossing it.
 
     In such a place, the quantity at three neighbouring values lies on the same side of the target.
     At the middle value it is at least as near to the target as at the other two. It is nearer than
-    at one of them by more than a rounding error (``FLAT``). The new values lie between the middle
-    value and its neighbours, because the quantity may reach the target there.
+    at one of them by more than a rounding error (``ROUNDING``). The new values lie between the
+    middle value and its neighbours, because the quantity may reach the target there.
     """
-    x, y = tried.x, tried.y
+    values, differences = tried.values, tried.differences
     new: list[float] = []
-    for i in range(1, x.size - 1):
+    for i in range(1, values.size - 1):
         # the distances from the target at the three values; negative on the other side of it
-        a, b, c = np.sign(y[i]) * y[i - 1 : i + 2]
-        if np.isfinite([a, b, c]).all() and 0 < b <= min(a, c) and b < (1 - FLAT) * max(a, c):
-            for low, high in ((x[i - 1], x[i]), (x[i], x[i + 1])):
+        left, middle, right = np.sign(differences[i]) * differences[i - 1 : i + 2]
+        finite = np.isfinite([left, middle, right]).all()
+        nearest = 0 < middle <= min(left, right) and middle < (1 - ROUNDING) * max(left, right)
+        if finite and nearest:
+            for low, high in ((values[i - 1], values[i]), (values[i], values[i + 1])):
                 new += np.linspace(low, high, 6)[1:-1].tolist()
-    return tried.range.rounded(np.array(new), tried.whole)
+    return tried.range.rounded(np.array(new), tried.whole_numbers)
 
 
-def _follow(tried: Tried) -> None:
+def _narrow_crossings(tried: Tried) -> None:
     """Narrow the interval around each place where the model's quantity crosses the target."""
-    if tried.whole:
-        _follow_integers(tried)
+    if tried.whole_numbers:
+        _narrow_to_integers(tried)
         return
     # the indices of two neighbouring values; pairs at which chance decides the side are left out
     chance = sides.by_chance(tried)
@@ -81,14 +89,14 @@ def _follow(tried: Tried) -> None:
         (``by_chance``), so that the root finder stops there.
         """
         differences = tried.evaluate(x)
-        chance = np.isin(x, tried.x[sides.by_chance(tried)])
+        chance = np.isin(x, tried.values[sides.by_chance(tried)])
         return np.where(chance, 0.0, differences)
 
-    a = np.array([tried.x[i] for i, _ in pairs])
-    b = np.array([tried.x[j] for _, j in pairs])
+    a = np.array([tried.values[i] for i, _ in pairs])
+    b = np.array([tried.values[j] for _, j in pairs])
     # the relative width of an interval at which the search ends; finer steps would be noise if the
     # model counts packets or makes random runs
-    coarse = tried.model in ("rounds", *measurement.ENGINES) or any(tried.halves.values())
+    coarse = tried.model in ("rounds", *measurement.ENGINES) or any(tried.half_width_at.values())
     width = 1e-4 if coarse else 4e-16
     root = elementwise.find_root(
         side,
@@ -102,7 +110,7 @@ def _follow(tried: Tried) -> None:
     tried.evaluate(found[:, np.isfinite(root.x)].ravel())
 
 
-def _follow_integers(tried: Tried) -> None:
+def _narrow_to_integers(tried: Tried) -> None:
     """Search for neighbouring whole numbers between which the quantity crosses the target.
 
     At first, the tried numbers have gaps between them. Each gap over which the quantity crosses the
@@ -110,35 +118,37 @@ def _follow_integers(tried: Tried) -> None:
     In the first step, interpolation estimates the place of the crossing, and the two numbers are
     the whole numbers beside this place. In later steps, they divide the gap into thirds.
     """
-    guessed = False  # whether the first step, with the interpolation, is done
-    while gaps := [(a, b) for a, b in sides.crossings(tried) if tried.x[b] - tried.x[a] > 1]:
-        ask: list[float] = []
+    interpolated = False  # whether the first step, with the interpolation, is done
+    while gaps := [
+        (a, b) for a, b in sides.crossings(tried) if tried.values[b] - tried.values[a] > 1
+    ]:
+        to_try: list[float] = []
         for left, right in gaps:
-            a, b = tried.x[left], tried.x[right]
-            if guessed:
-                ask += [a + (b - a) / 3, b - (b - a) / 3]
+            a, b = tried.values[left], tried.values[right]
+            if interpolated:
+                to_try += [a + (b - a) / 3, b - (b - a) / 3]
                 continue
             # where a straight line through the two results crosses the target, as a part of the gap
-            part = tried.y[left] / (tried.y[left] - tried.y[right])
+            part = tried.differences[left] / (tried.differences[left] - tried.differences[right])
             root = a * (b / a) ** part if tried.range.log else a + (b - a) * part
-            ask += [min(max(whole, a + 1), b - 1) for whole in (np.floor(root), np.ceil(root))]
-        guessed = True
-        tried.evaluate(tried.range.rounded(np.array(ask), whole=True), all_runs=True)
+            to_try += [min(max(whole, a + 1), b - 1) for whole in (np.floor(root), np.ceil(root))]
+        interpolated = True
+        tried.evaluate(tried.range.rounded(np.array(to_try), whole=True), all_runs=True)
 
 
-def _settle(tried: Tried) -> bool:
+def _complete_runs(tried: Tried) -> bool:
     """Make all runs of ``rounds`` at each value of the field that may be a solution.
 
     At some values ``rounds`` made only a few runs, because these already showed on which side of
     the target the mean of the quantity lies. A solution needs the mean of all runs. Returns whether
     any value that may be a solution had too few runs.
     """
-    if tried.aim.sense == "=":
+    if tried.target.sense == "=":
         ends = [i for pair in sides.met(tried) for i in pair]
         ends += [sides.nearer(tried, *pair) for pair in sides.crossings(tried)]
     else:
         ends = [i for pair in sides.held(tried) for i in pair]
-    few = np.array([i for i in dict.fromkeys(ends) if tried.x[i] in tried.rough], np.intp)
+    few = np.array([i for i in dict.fromkeys(ends) if tried.values[i] in tried.side_only], np.intp)
     if few.size:
         tried.complete(few)
     return bool(few.size)

@@ -3,7 +3,7 @@
 For example, ``design`` finds the buffer at which a flow's share of the throughput is 30 %. The
 buffer is then the field, the share is the quantity, and 30 % is the target.
 
-The functions return indices of ``Tried.x``, the sorted values that the search has tried.
+The functions return indices of ``Tried.values``, the sorted values that the search has tried.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def exact(tried: Tried) -> NDArray[np.bool_]:
 
     The quantity meets the target if the two differ by at most the part ``EXACT`` of the target.
     """
-    return np.abs(tried.y) <= EXACT * tried.aim.value
+    return np.abs(tried.differences) <= EXACT * tried.target.value
 
 
 def by_chance(tried: Tried) -> NDArray[np.bool_]:
@@ -38,12 +38,12 @@ def by_chance(tried: Tried) -> NDArray[np.bool_]:
     it counts as a value that may meet the bound.)  The result is false where the model has no
     result, and where there is no interval, because the model is not random or made a single run.
     """
-    half = tried.half  # half the width of the interval; 0 where there is none
-    largest = np.minimum(half, tried.within * tried.aim.value)
+    half = tried.half_widths  # half the width of the interval; 0 where there is none
+    largest = np.minimum(half, tried.within * tried.target.value)
     with np.errstate(invalid="ignore"):
-        # ``tried.y`` is the quantity minus the target.  It is NaN where the model has no result;
-        # the comparison with NaN is false.
-        return np.asarray((half > 0) & (np.abs(tried.y) <= largest))
+        # a difference, quantity minus target, is NaN where the model has no result; then the
+        # comparison is false
+        return np.asarray((half > 0) & (np.abs(tried.differences) <= largest))
 
 
 def met(tried: Tried) -> list[tuple[int, int]]:
@@ -60,9 +60,13 @@ def held(tried: Tried) -> list[tuple[int, int]]:
     A range is given by the indices of its first and last value.  It is not split at a value that
     may miss the bound only by chance, as the function ``by_chance`` decides.
     """
-    slack = EXACT * tried.aim.value
-    with np.errstate(invalid="ignore"):  # ``tried.y``, quantity minus target, may be NaN
-        meets = tried.y >= -slack if tried.aim.sense == ">=" else tried.y <= slack
+    slack = EXACT * tried.target.value
+    with np.errstate(invalid="ignore"):  # ``tried.differences``, quantity minus target, may be NaN
+        meets = (
+            tried.differences >= -slack
+            if tried.target.sense == ">="
+            else tried.differences <= slack
+        )
     ranges = []
     for low, high in _runs(meets | by_chance(tried)):
         # a range begins and ends at values that do meet the bound
@@ -77,7 +81,7 @@ def crossings(tried: Tried) -> list[tuple[int, int]]:
     A pair holds the indices of the two values. At neither of them does the quantity, such as a
     share, meet the target.
     """
-    side, close = np.sign(tried.y), exact(tried)
+    side, close = np.sign(tried.differences), exact(tried)
     across = (side[:-1] * side[1:] < 0) & ~close[:-1] & ~close[1:]
     return [(int(i), int(i) + 1) for i in np.flatnonzero(across)]
 
@@ -87,7 +91,7 @@ def nearer(tried: Tried, left: int, right: int) -> int:
 
     ``left`` and ``right`` are the indices of the two values; one of them is returned.
     """
-    return left if abs(tried.y[left]) <= abs(tried.y[right]) else right
+    return left if abs(tried.differences[left]) <= abs(tried.differences[right]) else right
 
 
 def _runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -21,12 +21,14 @@ from vegasmodel.study.search.tried import Tried
 
 __all__ = ["doubts", "gaps", "hidden", "idle", "step", "why_none", "with_unit"]
 
-MOST_IDLE = 0.1  # of the capacity: if another tried value leaves less of it idle, a note says so
+LOAD_DIFFERENCE = (
+    0.1  # of the capacity: a note says if the load is so much higher at another tried value
+)
 
 
 def with_unit(tried: Tried, value: float) -> str:
     """A value of the searched field as text, with its unit."""
-    digits = 12 if tried.whole else 9
+    digits = 12 if tried.whole_numbers else 9
     return f"{value:.{digits}g} {tried.field.unit}".strip()
 
 
@@ -38,12 +40,14 @@ def step(tried: Tried, left: int, right: int) -> str:
     """
 
     def at(i: int) -> str:
-        digits = 2 if tried.x[i] in tried.rough else 6
-        figure = tried.aim.text(tried.y[i] + tried.aim.value, digits)
-        return f"{figure} at {with_unit(tried, tried.x[i])}"
+        digits = 2 if tried.values[i] in tried.side_only else 6
+        figure = tried.target.text(tried.differences[i] + tried.target.value, digits)
+        return f"{figure} at {with_unit(tried, tried.values[i])}"
 
-    here, there = ("below", "above") if tried.y[left] < 0 else ("above", "below")
-    return f"from {at(left)}, {here} the target, to {at(right)}, {there} it"
+    side_left, side_right = (
+        ("below", "above") if tried.differences[left] < 0 else ("above", "below")
+    )
+    return f"from {at(left)}, {side_left} the target, to {at(right)}, {side_right} it"
 
 
 def doubts(tried: Tried, model: str, error: float | None, runs: int) -> list[str]:
@@ -55,9 +59,9 @@ def doubts(tried: Tried, model: str, error: float | None, runs: int) -> list[str
 
     The list is empty if the runs suffice, or if ``error`` is ``None``.
     """
-    if error is None or half_interval(error, runs) <= tried.within * tried.aim.value:
+    if error is None or half_interval(error, runs) <= tried.within * tried.target.value:
         return []
-    half = tried.aim.text(half_interval(error, runs), 2)
+    half = tried.target.text(half_interval(error, runs), 2)
     return [
         f"doubtful: the 95 % interval of {runs} runs of {model} is {half} to either side, "
         f"more than {100 * tried.within:g} % of the target; a larger `runs` under `[run]` in the "
@@ -68,23 +72,23 @@ def doubts(tried: Tried, model: str, error: float | None, runs: int) -> list[str
 def idle(tried: Tried, value: float) -> list[str]:
     """A list with a note if the load at a value of the field is low; else an empty list.
 
-    The load (utilization) is low if it is more than ``MOST_IDLE`` below the highest load at any
-    value tried. With a share, a ratio or Jain's index as the target, such a value may meet the
+    The load (utilization) is low if it is more than ``LOAD_DIFFERENCE`` below the highest load at
+    any value tried. With a share, a ratio or Jain's index as the target, such a value may meet the
     target although the flows of the group get little.
 
     There is no note if the target is a utilization, or if the load is unknown.
     """
     load = tried.loads.get(value)
-    if tried.aim.kind == "utilization" or load is None:
+    if tried.target.kind == "utilization" or load is None:
         return []
     best = max(tried.loads, key=lambda each: tried.loads[each])
-    if load > tried.loads[best] - MOST_IDLE:
+    if load > tried.loads[best] - LOAD_DIFFERENCE:
         return []
-    said = f"the load of the link is low: {load:.3g} here, but {tried.loads[best]:.3g} at "
-    said += f"{best:.4g} {tried.field.unit}".strip()
-    if tried.aim.kind == "share":
-        said += " (a share is one of all delivered bytes; throughput:GROUP is a target in bit/s)"
-    return [said]
+    text = f"the load of the link is low: {load:.3g} here, but {tried.loads[best]:.3g} at "
+    text += f"{best:.4g} {tried.field.unit}".strip()
+    if tried.target.kind == "share":
+        text += " (a share is one of all delivered bytes; throughput:GROUP is a target in bit/s)"
+    return [text]
 
 
 def hidden(tried: Tried, found: Sequence[float]) -> list[str]:
@@ -95,24 +99,26 @@ def hidden(tried: Tried, found: Sequence[float]) -> list[str]:
     jump across the target are left out. Two values are near to each other unless the quantity
     clearly moves away from the target between them.
     """
-    half = tried.half
-    miss = np.abs(tried.y)
-    known = [*np.flatnonzero(np.isin(tried.x, found)).tolist()]
+    half = tried.half_widths
+    distances = np.abs(tried.differences)
+    known = [*np.flatnonzero(np.isin(tried.values, found)).tolist()]
     known += [i for pair in sides.crossings(tried) for i in pair]
-    places: list[int] = []
+    hidden_at: list[int] = []
     with np.errstate(invalid="ignore"):
-        unsure = np.flatnonzero((miss <= half) & (half > 0))
-    for i in sorted(unsure.tolist(), key=lambda i: float(miss[i])):
+        unsure = np.flatnonzero((distances <= half) & (half > 0))
+    for i in sorted(unsure.tolist(), key=lambda i: float(distances[i])):
         # the values between this one and each known solution, jump, or hidden solution so far
-        between = [slice(min(i, k) + 1, max(i, k)) for k in (*known, *places)]
-        moves_away = [np.any(miss[some] - half[some] > miss[i] + half[i]) for some in between]
+        between = [slice(min(i, k) + 1, max(i, k)) for k in (*known, *hidden_at)]
+        moves_away = [
+            np.any(distances[part] - half[part] > distances[i] + half[i]) for part in between
+        ]
         if all(moves_away):
-            places.append(i)
+            hidden_at.append(i)
     return [
-        f"{tried.aim.name} is {_answer(tried, i)}: the 95 % interval of these runs contains the "
+        f"{tried.target.name} is {_answer(tried, i)}: the 95 % interval of these runs contains the "
         "target, so chance may hide a solution there; search with more runs (a larger `runs` under "
         "`[run]` in the file) and in a narrower range around it"
-        for i in sorted(places)
+        for i in sorted(hidden_at)
     ]
 
 
@@ -122,19 +128,19 @@ def why_none(tried: Tried, jumps: list[str]) -> str:
     No full stop ends the last one. ``jumps`` are texts about places where the model's quantity
     jumps across the target.
     """
-    aim, ends = tried.aim, (tried.range.low, tried.range.high)
+    aim, ends = tried.target, (tried.range.low, tried.range.high)
     span = f"{tried.field.name} from {with_unit(tried, ends[0])} to {with_unit(tried, ends[1])}"
-    known = tried.y[np.isfinite(tried.y)] + aim.value
+    known = tried.differences[np.isfinite(tried.differences)] + aim.value
     if not known.size:
         return f"{tried.model} has no answer at any value of {span}: {_reason(tried)}"
     low, high = (aim.text(float(end)) for end in (known.min(), known.max()))
-    first = f"{tried.model} was evaluated at {tried.y.size} values of {span}"
+    first = f"{tried.model} was evaluated at {tried.differences.size} values of {span}"
     if known.size == 1:
         first += f" and has a result at one, with {aim.name} {low}"
     elif np.ptp(known) <= sides.EXACT * abs(known.max()):
         first += f": {aim.name} is {low} and does not depend on it"
     else:
-        first += f": {aim.name} goes from {low} to {high}. {_almost(tried)}"
+        first += f": {aim.name} goes from {low} to {high}. {_nearest_value(tried)}"
     return ". ".join([first, *jumps, *gaps(tried), *_other_threshold(tried)])
 
 
@@ -153,9 +159,9 @@ def _other_threshold(tried: Tried) -> list[str]:
 
 def gaps(tried: Tried) -> list[str]:
     """A text on how many tried values have no result, and why; an empty list if all have one."""
-    missing = int(np.isnan(tried.y).sum())
-    said = f"{tried.model} has no answer at {missing} of {tried.y.size} values: {_reason(tried)}"
-    return [said] if missing else []
+    missing = int(np.isnan(tried.differences).sum())
+    text = f"{tried.model} has no answer at {missing} of {tried.differences.size} values"
+    return [f"{text}: {_reason(tried)}"] if missing else []
 
 
 def _reason(tried: Tried) -> str:
@@ -164,28 +170,28 @@ def _reason(tried: Tried) -> str:
     If the model has throughputs at all tried values, the reason is that it lacks the target's
     quantity. For example, no share is known if all throughputs are 0.
     """
-    return next(iter(tried.reasons), f"its prediction has no {tried.aim.name}")
+    return next(iter(tried.reasons), f"its prediction has no {tried.target.name}")
 
 
-def _almost(tried: Tried) -> str:
+def _nearest_value(tried: Tried) -> str:
     """Sentences that say how near to the target the model came, if no value meets the target.
 
     They name the tried value at which the target's quantity, such as a share, is nearest. If the
     95 % confidence interval of the quantity at this value contains the target, they say that
     chance may have hidden a solution. No full stop ends the last one.
     """
-    near = int(np.nanargmin(np.abs(tried.y)))
-    said, half = f"The nearest is {_answer(tried, near)}", float(tried.half[near])
-    if abs(tried.y[near]) <= half:
-        runs = len(run_rates(tried.predictions.get(float(tried.x[near]))))
-        half_text, wanted = tried.aim.text(half, 2), tried.aim.text(tried.aim.value)
-        said += (
+    near = int(np.nanargmin(np.abs(tried.differences)))
+    text, half = f"The nearest is {_answer(tried, near)}", float(tried.half_widths[near])
+    if abs(tried.differences[near]) <= half:
+        runs = len(run_rates(tried.predictions.get(float(tried.values[near]))))
+        half_text, wanted = tried.target.text(half, 2), tried.target.text(tried.target.value)
+        text += (
             f". The 95 % interval of its {runs} runs ({half_text} to either side) contains the "
             f"target {wanted}, so chance may hide a solution. With more runs (a larger `runs` "
             "under `[run]` in the file) the result is more exact; with a larger `within` this "
             "value may count as a solution"
         )
-    return said
+    return text
 
 
 def _answer(tried: Tried, i: int) -> str:
@@ -193,7 +199,7 @@ def _answer(tried: Tried, i: int) -> str:
 
     The number after ``±`` is the standard error.  It is left out if it is unknown.
     """
-    error = standard_error(tried.aim, tried.predictions.get(float(tried.x[i])))
-    said = tried.aim.text(tried.y[i] + tried.aim.value)
-    said += f" ± {tried.aim.text(error, 2)}" if error else ""
-    return f"{said} at {with_unit(tried, tried.x[i])}"
+    error = standard_error(tried.target, tried.predictions.get(float(tried.values[i])))
+    text = tried.target.text(tried.differences[i] + tried.target.value)
+    text += f" ± {tried.target.text(error, 2)}" if error else ""
+    return f"{text} at {with_unit(tried, tried.values[i])}"

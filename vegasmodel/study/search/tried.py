@@ -39,73 +39,74 @@ ERROR_PROBABILITY = 1e-2  # significance level of the test in ``_shows_side``
 class Tried:
     """The values of a field that a search has tried, and the model's quantity at each of them.
 
-    The quantity is that of the target, such as a share.  ``x`` holds all values of the field that
-    were tried, sorted.  ``y`` holds the model's value of the quantity at each of them, minus the
-    target (NaN if the model has no result).  So the search looks for values at which ``y`` is 0.
-
-    ``field`` is the searched field, ``range`` the searched range of its values, and ``aim`` the
-    target.  A value also counts as a solution if the quantity differs from the target by at most
+    The quantity is that of the target, such as a share.  ``values`` holds all values of the field
+    that were tried, sorted.  ``differences`` holds the model's quantity at each of them, minus the
+    target (NaN if the model has no result).  So the search looks for differences of 0.  ``field``
+    is the searched field, ``range`` the searched range of its values, and ``target`` the target.  A
+    value also counts as a solution if the quantity differs from the target by at most
     the fraction ``within`` of it.  ``count`` counts the values for the progress line.
     """
 
     def __init__(
         self,
         scenario: Scenario,
-        where: Field,
-        aim: Target,
+        field: Field,
+        target: Target,
         model: str,
-        span: Range,
+        searched: Range,
         within: float,
         count: Count,
     ) -> None:
         """Begin with no values tried; the class explains the arguments.
 
-        ``where`` is the searched field and ``span`` the searched range. Raises ``FieldError`` if
-        the model takes only whole numbers for the field, and the range contains none.
+        ``field`` is the searched field and ``searched`` the searched range. Raises ``FieldError``
+        if the model takes only whole numbers for the field, and the range contains none.
         """
-        self.scenario, self.field, self.aim, self.model = scenario, where, aim, model
-        self.within, self.range, self.count = within, span, count
-        self.whole = counted(scenario, where, model)  # whether only whole numbers are tried
-        if self.whole and math.ceil(span.low) > math.floor(span.high):
-            ends = f"{span.low:g}:{span.high:g}"
+        self.scenario, self.field, self.target, self.model = scenario, field, target, model
+        self.within, self.range, self.count = within, searched, count
+        self.whole_numbers = counted(scenario, field, model)
+        if self.whole_numbers and math.ceil(searched.low) > math.floor(searched.high):
+            ends = f"{searched.low:g}:{searched.high:g}"
             raise FieldError("between", ends, f"a range with a whole number, for {model}")
-        self.x: Floats = np.empty(0)  # the values of the field that were tried
-        self.y: Floats = np.empty(0)  # at each of them, the model's quantity minus the target
-        self.rough: set[float] = set()  # values at which only the side of the target is known
+        self.values: Floats = np.empty(0)  # the values of the field that were tried
+        self.differences: Floats = np.empty(0)  # the quantity at each value, minus the target
+        self.side_only: set[float] = set()  # values at which only the side of the target is known
         # what the model predicts, by value of the field
         self.predictions: dict[float, Prediction] = {}
-        self.halves: dict[float, float] = {}  # half the width of the quantity's 95 % interval
+        self.half_width_at: dict[
+            float, float
+        ] = {}  # half the width of the quantity's 95 % interval
         self.broken: dict[float, tuple[str, ...]] = {}  # the assumptions that do not hold
         self.loads: dict[float, float] = {}  # the utilization of the target's link
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
     @property
-    def half(self) -> Floats:
-        """Half the width of the quantity's 95 % confidence interval at each value in ``x``.
+    def half_widths(self) -> Floats:
+        """Half the width of the quantity's 95 % confidence interval at each of ``values``.
 
         It is 0 where it is unknown.
         """
-        return np.array([self.halves.get(value, 0.0) for value in self.x.tolist()])
+        return np.array([self.half_width_at.get(value, 0.0) for value in self.values.tolist()])
 
     def evaluate(self, x: NDArray[Any], *, all_runs: bool = False) -> Floats:
         """The model's quantity minus the target, at each value of the field in ``x``.
 
         The model is evaluated only at values that were not tried before; these are added to
-        ``self.x`` and ``self.y``.  With ``all_runs``, the simulator ``rounds`` makes all runs, even
-        if a few already show on which side of the target the quantity is.
+        ``values`` and ``differences``.  With ``all_runs``, the simulator ``rounds`` makes all runs,
+        even if a few already show on which side of the target the quantity is.
         """
         flat = np.ravel(np.asarray(x, dtype=np.float64))
-        new, place = np.unique(flat, return_inverse=True)
-        known = dict(zip(self.x.tolist(), self.y.tolist(), strict=True))
-        ask = np.array([value for value in new.tolist() if value not in known])
-        if ask.size:
-            differences = self._ask(ask, all_runs=all_runs)
-            known |= dict(zip(ask.tolist(), differences.tolist(), strict=True))
-            order = np.argsort(np.concatenate([self.x, ask]), kind="stable")
-            self.x = np.concatenate([self.x, ask])[order]
-            self.y = np.concatenate([self.y, differences])[order]
-        y = np.array([known[value] for value in new.tolist()])[place]
-        return y.reshape(np.shape(x))
+        distinct, index = np.unique(flat, return_inverse=True)
+        known = dict(zip(self.values.tolist(), self.differences.tolist(), strict=True))
+        new_values = np.array([value for value in distinct.tolist() if value not in known])
+        if new_values.size:
+            differences = self._evaluate_new(new_values, all_runs=all_runs)
+            known |= dict(zip(new_values.tolist(), differences.tolist(), strict=True))
+            order = np.argsort(np.concatenate([self.values, new_values]), kind="stable")
+            self.values = np.concatenate([self.values, new_values])[order]
+            self.differences = np.concatenate([self.differences, differences])[order]
+        in_order_of_x = np.array([known[value] for value in distinct.tolist()])[index]
+        return in_order_of_x.reshape(np.shape(x))
 
     def complete(self, few: NDArray[np.intp]) -> None:
         """Make all runs of ``rounds`` at the values with the indices ``few``, and keep their mean.
@@ -113,10 +114,10 @@ class Tried:
         At these values ``rounds`` made only a few runs, because these already showed on which side
         of the target the mean lies.
         """
-        self.y[few] = self._ask(self.x[few], all_runs=True)
-        self.rough -= set(self.x[few].tolist())
+        self.differences[few] = self._evaluate_new(self.values[few], all_runs=True)
+        self.side_only -= set(self.values[few].tolist())
 
-    def _ask(self, x: Floats, *, all_runs: bool = False) -> Floats:
+    def _evaluate_new(self, x: Floats, *, all_runs: bool = False) -> Floats:
         """Evaluate the model at each value in ``x``; return the target's quantity minus the target.
 
         The simulator ``rounds`` may make several runs for a value, and the quantity is their mean.
@@ -126,20 +127,24 @@ class Tried:
         What the model predicts at each value is also kept, for example in ``self.predictions``.
         """
         enough = None if all_runs else self._shows_side
-        found, made = answered(self.points_at(x, self.scenario), self.model, self.count, enough)
-        values, loads = x.tolist(), found.utilization[:, self.aim.link].tolist()
-        for value, prediction, load, broken in zip(values, made, loads, found.broken, strict=True):
+        found, predictions = answered(
+            self.points_at(x, self.scenario), self.model, self.count, enough
+        )
+        values, loads = x.tolist(), found.utilization[:, self.target.link].tolist()
+        for value, prediction, load, broken in zip(
+            values, predictions, loads, found.broken, strict=True
+        ):
             if prediction:
                 self.predictions[value] = prediction
-                error = standard_error(self.aim, prediction)
-                self.halves[value] = half_interval(error, prediction.runs) if error else 0.0
+                error = standard_error(self.target, prediction)
+                self.half_width_at[value] = half_interval(error, prediction.runs) if error else 0.0
             if not math.isnan(load):
                 self.loads[value] = load
             self.broken[value] = tuple(broken.split())
         for reason in found.reasons:
             if reason:
                 self.reasons[reason] = self.reasons.get(reason, 0) + 1
-        return self.aim.of(found, self.scenario) - self.aim.value
+        return self.target.of(found, self.scenario) - self.target.value
 
     def points_at(self, x: Floats, scenario: Scenario) -> points.Points:
         """The copies of ``scenario`` in which the searched field has the values ``x``.
@@ -157,23 +162,23 @@ class Tried:
         Student's t-test decides: the mean of the runs must differ from the target significantly.
 
         ``runs`` holds one prediction for each run, all for the same value of the field. If the
-        result is True, this value is added to ``self.rough``, the values for which only the side of
-        the target is known.
+        result is True, this value is added to ``self.side_only``, the values for which only the
+        side of the target is known.
         """
         from scipy.special import stdtrit
 
-        made, n = runs[0].scenario, len(runs)
-        value = float(self.field.of(made))
+        scenario, n = runs[0].scenario, len(runs)
+        value = float(self.field.of(scenario))
         figures = points.collected(self.points_at(np.full(n, value), self.scenario), runs)
-        miss = self.aim.of(figures, made) - self.aim.value
-        error = miss.std(ddof=1) / math.sqrt(n)
-        sure = bool(abs(miss.mean()) > stdtrit(n - 1, 1.0 - 0.5 * ERROR_PROBABILITY) * error)
+        differences = self.target.of(figures, scenario) - self.target.value
+        error = differences.std(ddof=1) / math.sqrt(n)
+        sure = bool(abs(differences.mean()) > stdtrit(n - 1, 1.0 - 0.5 * ERROR_PROBABILITY) * error)
         if sure:
-            self.rough.add(value)
+            self.side_only.add(value)
         return sure
 
 
-def counted(scenario: Scenario, where: Field, model: str) -> bool:
+def counted(scenario: Scenario, field: Field, model: str) -> bool:
     """Whether ``design`` tries only whole numbers for the field with this model.
 
     An initial window is always whole, and so is a field whose rule asks for whole numbers, such as
@@ -183,13 +188,13 @@ def counted(scenario: Scenario, where: Field, model: str) -> bool:
     is whole if the TCP implementation of a flow compares it with a rounded backlog.  (With
     ``fluid`` these fields are not whole if all flows have the variant ``paper``.)
     """
-    if isinstance(where.plain, Integer) or where.key == "initial_window":
+    if isinstance(field.plain, Integer) or field.key == "initial_window":
         return True
     simulated = model in ("rounds", *measurement.ENGINES)
     if model == "fluid":
         simulated = not papers_only(scenario)
-    if not simulated or where.queue:
+    if not simulated or field.queue:
         return False
-    if where.key in THRESHOLDS and where.part == "flow":
-        return any(not STACKS[scenario.flows[i].variant].real_numbers for i in where.indices)
-    return where.key in COUNTED
+    if field.key in THRESHOLDS and field.part == "flow":
+        return any(not STACKS[scenario.flows[i].variant].real_numbers for i in field.indices)
+    return field.key in COUNTED
