@@ -164,13 +164,13 @@ def _agreement(found: Sequence[Basins], same: Agreement) -> str:
 def _show_outcomes(found: Basins) -> None:
     """Print a table of a model's outcomes, the most frequent first, and what it leaves out."""
     from vegasmodel.report import console
-    from vegasmodel.study.basins import HEADS
+    from vegasmodel.study.basins import OUTCOME_HEADS
 
     most, flows = 12, 3  # outcomes and flows with a row or a column
     names = [member.name for member in found.scenario.members]
     rows = [each.cells(flows) for each in found.outcomes[:most]]
     text = f"{found.model}: {found.answered} starts, outcomes: {len(found.outcomes)}, pkt/s"
-    heads = [*HEADS, *names[:flows]]
+    heads = [*OUTCOME_HEADS, *names[:flows]]
     grid, narrow = console.fitting(heads, rows, 3, text)
     console.console().print(grid)
     rest = found.outcomes[most:]

@@ -19,9 +19,9 @@ from vegasmodel.study.basins import Basins, grouped
 
 __all__ = ["Agreement", "agreement"]
 
-BINS = 4  # most parts into which an outcome with a wide range of throughputs is divided
-SAME = 0.1  # fraction of the tolerance; throughputs that differ by less should stay in one part
-EXPECTED = 5.0  # least expected number of starts in a cell of the chi-squared test
+MAX_PARTS = 4  # most parts into which an outcome with a wide range of throughputs is divided
+SAME_PART = 0.1  # of the tolerance: throughputs that differ by less should stay in one part
+MIN_EXPECTED = 5.0  # least expected number of starts in a cell of the chi-squared test
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
     tolerance = one.tolerance if tolerance is None else tolerance
     rates = np.vstack([one.throughput, other.throughput])
     # [start] the number of each start's outcome; the starts of ``other`` begin at ``split``
-    label = _parted(rates, grouped(rates, tolerance), tolerance)
+    label = _wide_split(rates, grouped(rates, tolerance), tolerance)
     split = len(one.throughput)
     n = int(label.max(initial=-1)) + 1
     counts = _counts(label, split, n)
     groups = [rates[label == i] for i in range(n)]
-    ends = np.array([np.stack([some.min(axis=0), some.max(axis=0)], axis=-1) for some in groups])
+    ends = np.array([np.stack([group.min(axis=0), group.max(axis=0)], axis=-1) for group in groups])
     # the starts that both models have, and whether they lead to the same outcome
     of_other = {start: i for i, start in enumerate(other.starts)}
     pairs = [(i, of_other[start]) for i, start in enumerate(one.starts) if start in of_other]
@@ -95,17 +95,17 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
     per_model = counts.sum(axis=1)  # starts with a result
     if not per_model.all():
         return Agreement(counts, ends, math.nan, 0, math.nan, alike)
-    least = float(per_model.min()) / max(float(per_model.sum()), 1.0)
-    together = _few_together(rates, label, least)
-    table = _counts(together, split, int(together.max(initial=-1)) + 1)
+    smaller_share = float(per_model.min()) / max(float(per_model.sum()), 1.0)
+    merged_label = _rare_merged(rates, label, smaller_share)
+    table = _counts(merged_label, split, int(merged_label.max(initial=-1)) + 1)
     if table.shape[1] < 2:
         return Agreement(counts, ends, 0.0, 0, 1.0, alike)
     test = chi2_contingency(table, correction=False)
     return Agreement(counts, ends, float(test.statistic), int(test.dof), float(test.pvalue), alike)
 
 
-def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
-    """Split each wide outcome into up to ``BINS`` parts; return the starts' new outcomes [start].
+def _wide_split(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
+    """Split wide outcomes into up to ``MAX_PARTS`` parts each; return the starts' outcomes [start].
 
     A start is a run of a model from a random initial state.  An outcome is a group of starts with
     similar throughputs.  ``rates`` [start, flow] are the throughputs, and ``label`` [start] is the
@@ -122,32 +122,36 @@ def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray
         width = np.ptp(rates[where], axis=0)
         if width.max() <= 2.0 * tolerance * scale:
             continue
-        along = rates[where, int(np.argmax(width))]
-        edges = _cuts(along, SAME * tolerance * scale)
+        of_widest_flow = rates[where, int(np.argmax(width))]
+        edges = _cuts(of_widest_flow, SAME_PART * tolerance * scale)
         # the number of each start's part, from 0 on; ``np.unique`` skips parts without a start
-        _, part = np.unique(np.searchsorted(edges, along, side="right"), return_inverse=True)
+        _, part = np.unique(
+            np.searchsorted(edges, of_widest_flow, side="right"), return_inverse=True
+        )
         # part 0 keeps the number of the outcome; the others get the numbers n, n + 1, ...
         parted[where[part > 0]] = n + part[part > 0] - 1
         n += int(part.max())
     return parted
 
 
-def _cuts(along: Floats, near: float) -> Floats:
-    """The throughputs at which to divide an outcome into at most ``BINS`` parts of similar size.
+def _cuts(throughputs: Floats, near: float) -> Floats:
+    """The throughputs at which to divide an outcome into up to ``MAX_PARTS`` parts of similar size.
 
-    An outcome is a group of random starts with similar throughputs, and ``along`` [start] holds one
-    flow's throughputs. Cuts at the quantiles 1/BINS, 2/BINS and so on would make parts of equal
-    size. But starts with nearly the same throughput should stay in one part. So a cut may lie up to
-    half a part (in number of starts) away from its quantile. It is made where the fewest
-    throughputs differ from the cut by less than ``near``. If this number is at least half the size
-    of a part, there is no cut for this quantile.
+    An outcome is a group of random starts with similar throughputs, and ``throughputs`` [start]
+    holds one flow's throughputs. Cuts at the quantiles 1/MAX_PARTS, 2/MAX_PARTS and so on would
+    make parts of equal size. But starts with nearly the same throughput should stay in one part. So
+    a cut may lie up to half a part (in number of starts) away from its quantile. It is made where
+    the fewest throughputs differ from the cut by less than ``near``. If this number is at least
+    half the size of a part, there is no cut for this quantile.
     """
-    rates, n = np.sort(along), along.size
+    ordered, n = np.sort(throughputs), throughputs.size
     # cut i lies between the throughputs i and i + 1; ``crowd``: how many throughputs are near it
-    middle = 0.5 * (rates[1:] + rates[:-1])
-    crowd = np.searchsorted(rates, middle + near, "right") - np.searchsorted(rates, middle - near)
-    cuts, part = [], n / BINS  # ``part``: the number of starts in a part
-    for quantile in np.arange(1, BINS) * n / BINS:  # as a number of starts
+    middle = 0.5 * (ordered[1:] + ordered[:-1])
+    crowd = np.searchsorted(ordered, middle + near, "right") - np.searchsorted(
+        ordered, middle - near
+    )
+    cuts, part = [], n / MAX_PARTS  # ``part``: the number of starts in a part
+    for quantile in np.arange(1, MAX_PARTS) * n / MAX_PARTS:  # as a number of starts
         places = np.arange(int(quantile - 0.5 * part), int(quantile + 0.5 * part))
         if not places.size:
             continue
@@ -159,46 +163,48 @@ def _cuts(along: Floats, near: float) -> Floats:
     return np.array(cuts)
 
 
-def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArray[np.intp]:
+def _rare_merged(rates: Floats, label: NDArray[np.intp], smaller_share: float) -> NDArray[np.intp]:
     """Merge rare outcomes; return the new outcome of each start as an index [start].
 
     An outcome is a group of random starts with similar throughputs. The chi-squared test needs at
-    least ``EXPECTED`` expected starts of each model in each outcome. ``rates`` [start, flow] are
-    the throughputs, and ``label`` [start] is the outcome of each start so far. ``least`` is the
-    fraction of all starts that belongs to the model with fewer starts. So an outcome with n starts
-    is rare if ``n * least`` is below ``EXPECTED``. If all rare outcomes together are still rare,
-    the smallest other outcomes are merged with them, too.
+    least ``MIN_EXPECTED`` expected starts of each model in each outcome. ``rates`` [start, flow]
+    are the throughputs, and ``label`` [start] is the outcome of each start so far.
+    ``smaller_share`` is the fraction of all starts that belongs to the model with fewer starts. So
+    an outcome with n starts is rare if ``n * least`` is below ``MIN_EXPECTED``. If all rare
+    outcomes together are still rare, the smallest other outcomes are merged with them, too.
 
     The outcomes are merged in the order of one flow's throughput: the flow whose throughputs differ
     most. A merged outcome is complete when it has enough starts for the test, and at least the
-    fraction 1/``BINS`` of all starts that are merged. The next merged outcome then begins. If the
-    last one has too few starts for the test, it is merged with the one before.
+    fraction 1/``MAX_PARTS`` of all starts that are merged. The next merged outcome then begins. If
+    the last one has too few starts for the test, it is merged with the one before.
     """
     size = np.bincount(label[label >= 0])  # [outcome] number of starts
-    few = size * least < EXPECTED  # [outcome] whether it is to be merged
-    if not few.any():
+    rare = size * smaller_share < MIN_EXPECTED  # [outcome] whether it is to be merged
+    if not rare.any():
         return label
-    while size[few].sum() * least < EXPECTED and not few.all():
-        few |= size == size[~few].min()
-    where = np.flatnonzero((label >= 0) & few[label])  # the starts with a rare outcome
+    while size[rare].sum() * smaller_share < MIN_EXPECTED and not rare.all():
+        rare |= size == size[~rare].min()
+    where = np.flatnonzero((label >= 0) & rare[label])  # the starts with a rare outcome
     flow = int(np.argmax(np.ptp(rates[where], axis=0)))
     # [outcome] mean throughput of this flow
     mean = np.bincount(label[where], rates[where, flow], size.size) / np.maximum(size, 1)
-    enough = max(EXPECTED / least, size[few].sum() / BINS)
-    # by outcome: the number of the merged outcome; these numbers begin after those of the others
+    enough = max(MIN_EXPECTED / smaller_share, size[rare].sum() / MAX_PARTS)
+    # [outcome] the number of the merged outcome; these numbers begin after those of the others
     merged = np.arange(size.size)
     current, filled = size.size, 0
-    for i in np.flatnonzero(few)[np.argsort(mean[few])]:
+    for i in np.flatnonzero(rare)[np.argsort(mean[rare])]:
         merged[i] = current
         filled += size[i]
         if filled >= enough:
             current, filled = current + 1, 0
-    if filled < EXPECTED / least:  # the last merged outcome is too small: join it to the one before
+    if (
+        filled < MIN_EXPECTED / smaller_share
+    ):  # the last merged outcome is too small: join it to the one before
         merged[merged == current] = max(current - 1, size.size)
     # number the outcomes that are left from 0 on; -1 stays for a start without a result
-    together = np.where(label < 0, label, merged[label])
-    kept = np.unique(together[together >= 0])
-    return np.where(label < 0, label, np.searchsorted(kept, together))
+    new_label = np.where(label < 0, label, merged[label])
+    remaining = np.unique(new_label[new_label >= 0])
+    return np.where(label < 0, label, np.searchsorted(remaining, new_label))
 
 
 def _counts(label: NDArray[np.intp], split: int, n: int) -> NDArray[np.intp]:

@@ -40,10 +40,13 @@ __all__ = [
     "sets",
 ]
 
-TOLERANCE = 0.05  # of the mean throughput of all flows and starts
-HEADS = ["% of starts", "95 % interval"]  # of a table of outcomes, before the flows' columns
-SHOWN = 6  # flows with a column in a notebook
-SURE = 4.0  # standard errors by which means of the same outcome may differ
+TOLERANCE = 0.05  # of the mean throughput: runs that differ by less have the same outcome
+OUTCOME_HEADS = [
+    "% of starts",
+    "95 % interval",
+]  # of a table of outcomes, before the flows' columns
+FLOW_COLUMNS = 6  # a table shows the throughputs of at most so many flows
+STANDARD_ERRORS = 4.0  # averages may differ by so many and still have the same outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +68,7 @@ class Outcome:
     example: int  # index of the start whose throughputs are nearest to the mean
 
     def cells(self, flows: int) -> list[str]:
-        """The cells of the outcome in a table, under ``HEADS`` and the names of ``flows`` flows.
+        """The outcome's cells in a table, under ``OUTCOME_HEADS`` and the names of ``flows`` flows.
 
         A flow's cell has the mean, the least and the greatest of its throughputs, pkt/s.
         """
@@ -106,7 +109,7 @@ class OfStarts(Shown):
         return int((self.outcome >= 0).sum())
 
     def _listed(self, heads: Sequence[str], rows: list[list[str]]) -> Table:
-        """A table of outcomes, which has columns for up to ``SHOWN`` flows after ``heads``.
+        """A table of outcomes, which has columns for up to ``FLOW_COLUMNS`` flows after ``heads``.
 
         The title says how many starts have an answer. If none has one, there are no rows, and the
         title also has the first reason.
@@ -116,7 +119,7 @@ class OfStarts(Shown):
         )
         if not rows:
             return Table(f"{title}; {next(iter(self.reasons), 'no throughput')}", [], [])
-        names = [member.name for member in self.scenario.members][:SHOWN]
+        names = [member.name for member in self.scenario.members][:FLOW_COLUMNS]
         return Table(f"{title}; pkt/s: mean (least..greatest)", [*heads, *names], rows)
 
 
@@ -157,7 +160,7 @@ class Basins(OfStarts):
 
     @property
     def _shown(self) -> Table:
-        return self._listed(HEADS, [each.cells(SHOWN) for each in self.outcomes])
+        return self._listed(OUTCOME_HEADS, [each.cells(FLOW_COLUMNS) for each in self.outcomes])
 
     def to_json(self) -> dict[str, Any]:
         """Most of the JSON document of the command ``basins``.
@@ -238,8 +241,8 @@ def basins(
     check_tolerance(tolerance)
     if progress is not None and not callable(progress):
         raise FieldError("progress", progress, "a function of two numbers: starts done, starts")
-    drawn = _from(scenario, phase, windows, order=order).draw(scenario, starts, seed)
-    scenarios = [_begun(start, scenario) for start in drawn]
+    drawn = _distribution(scenario, phase, windows, order=order).draw(scenario, starts, seed)
+    scenarios = [_scenario_from(start, scenario) for start in drawn]
     found = models.predictions(scenarios, model, threads, brief=True, progress=progress)
     rates = np.full((starts, len(scenario.members)), np.nan)
     for k, answer in enumerate(found):
@@ -254,7 +257,7 @@ def basins(
     )
 
 
-_from = starts  # the function ``starts``, under a name that is no argument of ``basins``
+_distribution = starts  # the function ``starts``, under a name that is no argument of ``basins``
 
 
 def check_tolerance(tolerance: float) -> None:
@@ -270,7 +273,7 @@ def check_tolerance(tolerance: float) -> None:
         )
 
 
-def _begun(start: Start, scenario: Scenario) -> Scenario | str:
+def _scenario_from(start: Start, scenario: Scenario) -> Scenario | str:
     """The scenario with the start times, windows and seed of a start, or why there is none."""
     try:
         return start.of(scenario)
@@ -304,33 +307,40 @@ def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> 
     next most, and so on. A run with NaN among its features gets -1.
 
     ``errors`` are the standard errors of the features, in an array of the same shape. If they are
-    given, two runs may differ by more: by ``tolerance`` plus 4 standard errors (``SURE``) of the
-    difference.
+    given, two runs may differ by more: by ``tolerance`` plus 4 standard errors
+    (``STANDARD_ERRORS``) of the difference.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
 
     outcome = np.full(len(features), -1, np.intp)
-    good = np.flatnonzero(np.isfinite(features).all(axis=1))
-    if not good.size:
+    complete = np.flatnonzero(np.isfinite(features).all(axis=1))
+    if not complete.size:
         return outcome
-    x, e = features[good], np.zeros_like(features) if errors is None else errors
-    e = e[good]
+    values = features[complete]
+    value_errors = np.zeros_like(values) if errors is None else errors[complete]
     # First find the pairs that would be linked if all errors were as large as the largest. Of these
     # keep the pairs that are linked by their own errors.
-    reach = tolerance + SURE * math.sqrt(2.0) * float(e.max())
-    pairs = cKDTree(x).query_pairs(reach, p=np.inf, output_type="ndarray")
-    a, b = pairs.T
-    pairs = pairs[(abs(x[a] - x[b]) <= tolerance + SURE * np.hypot(e[a], e[b])).all(axis=1)]
+    reach = tolerance + STANDARD_ERRORS * math.sqrt(2.0) * float(value_errors.max())
+    pairs = cKDTree(values).query_pairs(reach, p=np.inf, output_type="ndarray")
+    firsts, seconds = pairs.T  # the indices of the two runs of each pair
+    pairs = pairs[
+        (
+            abs(values[firsts] - values[seconds])
+            <= tolerance + STANDARD_ERRORS * np.hypot(value_errors[firsts], value_errors[seconds])
+        ).all(axis=1)
+    ]
     links = csr_array(
-        (np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(good.size, good.size)
+        (np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])),
+        shape=(complete.size, complete.size),
     )
-    _, label = connected_components(links, directed=False)
-    size = np.bincount(label)
+    _, group = connected_components(links, directed=False)
+    # number the groups by their sizes, the largest first
+    size = np.bincount(group)
     rank = np.empty(size.size, np.intp)
     rank[np.argsort(-size, kind="stable")] = np.arange(size.size)
-    outcome[good] = rank[label]
+    outcome[complete] = rank[group]
     return outcome
 
 
@@ -350,12 +360,12 @@ def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:
     from scipy.stats import binomtest
 
     where = np.flatnonzero(outcome == i)  # its starts
-    own, n = rates[where], int((outcome >= 0).sum())
-    mean, share = own.mean(axis=0), where.size / n
+    rates_here, n = rates[where], int((outcome >= 0).sum())
+    mean, share = rates_here.mean(axis=0), where.size / n
     ends = binomtest(int(where.size), n).proportion_ci(method="wilson")
-    nearest = where[np.argmin(np.abs(own - mean).max(axis=1))]
+    nearest = where[np.argmin(np.abs(rates_here - mean).max(axis=1))]
     return Outcome(
-        mean, own.min(axis=0), own.max(axis=0), int(where.size), share,
+        mean, rates_here.min(axis=0), rates_here.max(axis=0), int(where.size), share,
         math.sqrt(share * (1.0 - share) / n), (float(ends.low), float(ends.high)), int(nearest),
     )  # fmt: skip
 

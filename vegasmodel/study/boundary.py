@@ -29,9 +29,11 @@ from vegasmodel.support.shown import Shown, Table
 
 __all__ = ["StabilityBoundary", "stability_boundary"]
 
-SCAN = 17  # values of a field in a scan
-ROWS = 3  # values of the other field at which a field is scanned
-SAME = 1e-3  # distance in ln x and ln y below which a crossing lies on a traced curve
+VALUES_PER_SCAN = 17  # values of the field along which stability is scanned
+SCANS_PER_FIELD = 3  # values of the other field, one for each scan
+ON_CURVE = (
+    1e-3  # distance in the plane of ln x and ln y: a point so near to a traced curve lies on it
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,14 +169,14 @@ def stability_boundary(
     # scans along the first field, then along the second, for which the fields are exchanged
     for along_first, (along, other) in ((True, ranges), (False, ranges[::-1])):
         make_here = make if along_first else (lambda y, x: make(x, y))
-        for at_other in np.geomspace(*other, ROWS + 2)[1:-1]:
-            scan = hopf.crossings(make_here, np.geomspace(*along, SCAN), float(at_other))
+        for at_other in np.geomspace(*other, SCANS_PER_FIELD + 2)[1:-1]:
+            scan = hopf.crossings(make_here, np.geomspace(*along, VALUES_PER_SCAN), float(at_other))
             scanned += scan.stable
             if along_first:
                 jumps += scan.jumps
             for at in scan.points:
                 begin = at if along_first else dataclasses.replace(at, x=at.y, y=at.x)
-                if not any(_on(begin, curve) for curve in curves):
+                if not any(_lies_on(begin, curve) for curve in curves):
                     curves.append(tuple(hopf.trace(make, begin, ranges[0], ranges[1], most)))
     first, second = names
     return StabilityBoundary(
@@ -196,17 +198,18 @@ def _range(field: Field, ends: tuple[float, float]) -> tuple[float, float]:
     return low, high
 
 
-def _on(at: hopf.Crossing, curve: tuple[hopf.Crossing, ...]) -> bool:
+def _lies_on(at: hopf.Crossing, curve: tuple[hopf.Crossing, ...]) -> bool:
     """Whether the point ``at`` lies on or very near ``curve``, a boundary traced earlier.
 
-    Between its computed points the curve is taken as straight lines in the logarithms of x and y.
+    Between two of its computed points the curve is taken as a straight line in the logarithms of x
+    and y. The curve itself bends away from this line, so a tenth of the line's length is allowed.
     """
-    here = np.log([at.x, at.y])
+    point = np.log([at.x, at.y])
     points = np.log([(each.x, each.y) for each in curve])
-    for one, two in itertools.pairwise(points):
-        along = two - one
+    for begin, end in itertools.pairwise(points):
+        along = end - begin
         length = float(np.hypot(*along))
-        part = np.clip((here - one) @ along / max(length**2, 1e-300), 0.0, 1.0)
-        if np.hypot(*(one + part * along - here)) < SAME + 0.1 * length:
+        part = np.clip((point - begin) @ along / max(length**2, 1e-300), 0.0, 1.0)
+        if np.hypot(*(begin + part * along - point)) < ON_CURVE + 0.1 * length:
             return True
     return False

@@ -23,8 +23,8 @@ from vegasmodel.scenario import Scenario, expect
 from vegasmodel.simulation import STEADY, limit_cycle
 from vegasmodel.status import Status
 from vegasmodel.study.basins import (
-    HEADS,
-    SHOWN,
+    FLOW_COLUMNS,
+    OUTCOME_HEADS,
     TOLERANCE,
     OfStarts,
     Outcome,
@@ -85,10 +85,10 @@ class LimitCycles(OfStarts):
         """A row for each steady state: how many starts lead to it, its kind, and throughputs."""
         rows = []
         for cycle, each in zip(self.distinct, self.outcomes, strict=True):
-            share, interval, *rates = each.cells(SHOWN)
+            share, interval, *rates = each.cells(FLOW_COLUMNS)
             period = format_time(cycle.period) if cycle.kind == "periodic" else "-"
             rows.append([share, interval, cycle.kind, period, *rates])
-        return self._listed([*HEADS, "kind", "period"], rows)
+        return self._listed([*OUTCOME_HEADS, "kind", "period"], rows)
 
     def to_json(self) -> dict[str, Any]:
         """The steady states as plain data, each with the share of the starts that lead to it.
@@ -155,7 +155,7 @@ def limit_cycles(
     check_tolerance(tolerance)
     drawn = distribution(scenario, phase, windows, order=order).draw(scenario, starts, seed)
 
-    def one(start: Start) -> LimitCycle | str:
+    def steady_state(start: Start) -> LimitCycle | str:
         """The steady state that the scenario reaches from a start, or why there is none."""
         try:
             begun = start.of(scenario)
@@ -164,8 +164,8 @@ def limit_cycles(
         found = limit_cycle(begun, model, losers=losers, packets=packets, longest=longest)
         return found if found.status == Status.DONE.reason else found.status
 
-    with pool(beside) as several:  # compiled code releases the lock
-        found = list(several.map(one, drawn))
+    with pool(beside) as several:  # threads run at the same time: compiled code frees Python's lock
+        found = list(several.map(steady_state, drawn))
     cycles = tuple(None if isinstance(each, str) else each for each in found)
     rates, features, errors = _table(cycles, len(scenario.members))
     outcome = linked(features, tolerance, errors)
@@ -186,13 +186,13 @@ def _table(cycles: tuple[LimitCycle | None, ...], n: int) -> tuple[Floats, Float
     ``KINDS``.  A start without a result has NaN everywhere.
     """
     rates, spread = np.full((2, len(cycles), n), np.nan)  # ``spread``: their standard errors
-    more = np.full((len(cycles), 2), np.nan)  # the features period and kind, which have no error
+    period_and_kind = np.full((len(cycles), 2), np.nan)  # features that have no standard error
     for k, cycle in enumerate(cycles):
         if cycle is not None:
             rates[k], spread[k] = cycle.throughput, cycle.spread
             period = np.log(cycle.period) if cycle.kind == "periodic" else 0.0
-            more[k] = period, KINDS.index(cycle.kind)
+            period_and_kind[k] = period, KINDS.index(cycle.kind)
     scale = float(rates[np.isfinite(rates)].mean()) if np.isfinite(rates).any() else 1.0
     scale = scale if scale > 0 else 1.0
-    errors = np.column_stack([spread / scale, 0.0 * more])
-    return rates, np.column_stack([rates / scale, more]), errors
+    errors = np.column_stack([spread / scale, 0.0 * period_and_kind])
+    return rates, np.column_stack([rates / scale, period_and_kind]), errors

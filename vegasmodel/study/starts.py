@@ -18,7 +18,7 @@ from vegasmodel.scenario.settle import MAX_GROUPS
 
 __all__ = ["Start", "Starts", "starts"]
 
-MOST_PACKETS = 1_000_000  # packets of an initial window
+MAX_WINDOW = 1_000_000  # packets: the largest initial window
 MAX_STARTS = 5_000  # starts; more would take long, as the outcomes of all pairs are compared
 
 
@@ -76,18 +76,18 @@ class Starts:
         members = scenario.members
         begin = np.array([member.start for member in members])
         # In ns-2, a flow with ``over_estimate = 0`` always begins with a window of 2 packets.
-        drawn = [member.flow.over_estimate != 0.0 for member in members]
+        window_drawn = [member.flow.over_estimate != 0.0 for member in members]
         found = []
         for k in range(n):
             rng = np.random.default_rng([seed, k])
             seed_of_run = int(rng.integers(0, 2**31 - 1))
             # with ``order``, each flow gets the start time of a flow that is drawn at random
-            places = rng.permutation(len(members)) if self.order else np.arange(len(members))
-            times = begin[places] + rng.uniform(0.0, self.phase, len(members))
+            start_of = rng.permutation(len(members)) if self.order else np.arange(len(members))
+            times = begin[start_of] + rng.uniform(0.0, self.phase, len(members))
             windows: list[int | None] = [None] * len(members)
             if self.windows is not None:
                 sizes = rng.integers(self.windows[0], self.windows[1] + 1, len(members))
-                windows = [int(w) if d else None for w, d in zip(sizes, drawn, strict=True)]
+                windows = [int(w) if d else None for w, d in zip(sizes, window_drawn, strict=True)]
             found.append(Start(tuple(times.tolist()), tuple(windows), seed_of_run))
         return found
 
@@ -121,13 +121,13 @@ def starts(
     Boolean().check(order, "order")
     if windows is None:
         product = min(link.capacity for link in scenario.links) * longest  # bandwidth times delay
-        greatest = int(min(max(2.0, math.ceil(product / len(members))), MOST_PACKETS))
+        greatest = int(min(max(2.0, math.ceil(product / len(members))), MAX_WINDOW))
         return Starts(phase, (1, greatest), order)
     ends = listed(windows, "windows", "two whole numbers")
     if len(ends) != 2:
         raise FieldError("windows", windows, "two whole numbers, (LOW, HIGH)")
     for end in ends:
-        Integer(0, MOST_PACKETS).check(end, "windows")
+        Integer(0, MAX_WINDOW).check(end, "windows")
     low, high = map(int, ends)
     if (low, high) == (0, 0):
         return Starts(phase, None, order)
