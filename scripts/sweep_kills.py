@@ -37,7 +37,7 @@ OVER = ["link.buffer=1:20:0.5", "flow.rtt=20ms:80ms:20ms", "flow.vegas.beta=2,3,
 
 def sweep(out: Path) -> None:
     """Run the test's sweep: many small blocks, in which some points have no answer."""
-    sweeps.BLOCK["arrays"] = 12
+    sweeps.POINTS_PER_BLOCK["arrays"] = 12
     vm.sweep(vm.Scenario.from_toml(SCENARIO), OVER, "minicycle", out)
 
 

@@ -45,7 +45,7 @@ import sys
 from pathlib import Path
 import vegasmodel as vm
 from vegasmodel.study import sweep
-sweep.BLOCK["arrays"] = 8
+sweep.POINTS_PER_BLOCK["arrays"] = 8
 vm.sweep(vm.load(sys.argv[1]), sys.argv[3:], "minicycle", sys.argv[2])
 """
 
@@ -59,7 +59,7 @@ def test_killed_at_any_moment_and_run_again_it_is_the_same(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Equal bit for bit; blocks that were written are not written again."""
-    monkeypatch.setitem(sweeps.BLOCK, "arrays", 8)
+    monkeypatch.setitem(sweeps.POINTS_PER_BLOCK, "arrays", 8)
     scenario = vm.load(place / "s.toml")
     vm.sweep(scenario, OVER, "minicycle", place / "whole.zarr")
     rng = np.random.default_rng(5)
@@ -115,7 +115,7 @@ def test_a_disk_that_fills_on_the_way(
         whole(kept, block, {"throughput": values["throughput"]})
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place / "full.zarr"))
 
-    monkeypatch.setitem(sweeps.BLOCK, "arrays", 3)
+    monkeypatch.setitem(sweeps.POINTS_PER_BLOCK, "arrays", 3)
     line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=1:12:1"]
     line += ["--model", "minicycle", "--out", str(place / "full.zarr")]
     with monkeypatch.context() as filling:
@@ -253,12 +253,12 @@ def test_the_first_difference_of_a_long_line_of_the_scenario_is_shown(place: Pat
 
 def test_blocks_do_not_change_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = vm.sweep(mixed(), OVER, "minicycle")
-    monkeypatch.setitem(sweeps.BLOCK, "arrays", 37)
+    monkeypatch.setitem(sweeps.POINTS_PER_BLOCK, "arrays", 37)
     xr.testing.assert_identical(whole, vm.sweep(mixed(), OVER, "minicycle"))
 
 
 def test_two_processes_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sweeps.BLOCK, "closed", 3)
+    monkeypatch.setitem(sweeps.POINTS_PER_BLOCK, "closed", 3)
     over = ["flow.vegas.count=1:10:1"]
     one = vm.sweep(mixed(), over, "minicycle")
     xr.testing.assert_identical(one, vm.sweep(mixed(), over, "minicycle", processes=2))
@@ -268,7 +268,7 @@ def test_a_cluster_gives_the_same_though_a_worker_dies(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setitem(sweeps.BLOCK, "closed", 2)
+    monkeypatch.setitem(sweeps.POINTS_PER_BLOCK, "closed", 2)
     over = ["flow.vegas.count=1:24:1"]
     one = vm.sweep(mixed(), over, "minicycle")
     killed: list[int] = []

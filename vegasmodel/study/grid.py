@@ -192,9 +192,9 @@ def units_given(scenario: Scenario, over: Sequence[str]) -> dict[str, tuple[str,
         given = [(part, number, unit) for part, number, unit in written if number and float(number)]
         if given and len({unit for _, _, unit in given}) == 1:
             part, number, unit = given[0]
-            one = float(field.read(part, scenario)) / float(number)
-            if abs(one - 1.0) > 1e-9:
-                found[name] = (unit, one)
+            unit_value = float(field.read(part, scenario)) / float(number)
+            if abs(unit_value - 1.0) > 1e-9:
+                found[name] = (unit, unit_value)
     return found
 
 
@@ -213,13 +213,13 @@ def _expect_fixed(axis: Axis, given: ArrayLike | str, scenario: Scenario, other:
     for text in np.ravel(np.asarray(texts, dtype=object)).tolist():
         if not isinstance(text, str):  # a number in the field's own unit
             continue
-        for value in np.sort(other.values)[[0, -1]]:  # the least and the greatest
+        for value in np.sort(other.values)[[0, -1]]:  # the smallest and the largest
             try:
-                moved = fields.put(scenario, {other.field: value.item()})
-                same = field.read(text, moved) == field.read(text, scenario)
+                changed_scenario = fields.put(scenario, {other.field: value.item()})
+                unchanged = field.read(text, changed_scenario) == field.read(text, scenario)
             except FieldError:  # at this point the values contradict one another
                 continue
-            if not same:
+            if not unchanged:
                 wrong = f"changes with {other.field.name}, which varies, too"
                 allowed = f"values in {field.unit}; or vary {other.field.name} alone, then "
                 allowed += f"{field.name} follows it if the scenario file gives it as {text!r}"
@@ -280,6 +280,7 @@ def _stepped(scenario: Scenario, field: Field, parts: list[str], text: str) -> N
     start, stop = (field.read(part, scenario) for part in parts[:2])
     step = _step(scenario, field, parts[2])
     fields.expect_units(field, parts, (start, stop, step), field.name)
+    # the factor keeps STOP among the values if rounding makes the quotient slightly too small
     n = math.floor((stop - start) / step * (1 + 1e-12)) + 1 if math.isfinite(stop) else 0
     if not 0 < n <= MAX_VALUES:
         allowed = f"START:STOP:STEP with START at most STOP, and at most {MAX_VALUES} values"

@@ -16,7 +16,7 @@ from vegasmodel.support.progress import PATIENCE
 
 __all__ = ["meter"]
 
-PACE = 30.0  # s between lines where there is no terminal
+SECONDS_BETWEEN_LINES = 30.0  # where the output is no terminal
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def meter(
     the first call, ``done`` is the number of points that an earlier run has computed.  ``what`` is
     what is counted, in words.  The progress is shown in ``file``, by default standard error.  A
     terminal shows one line, which is updated four times a second and removed at the end.  Any other
-    file gets a new line at most every ``PACE`` seconds.
+    file gets a new line at most every ``SECONDS_BETWEEN_LINES`` seconds.
     """
     out = file or sys.stderr
     shown = _live(out, what) if out.isatty() else nullcontext(_Lines(out, what))
@@ -73,14 +73,14 @@ class _Lines:
     def __call__(self, done: int, total: int) -> None:
         """Store that ``done`` of ``total`` points are computed.
 
-        Write this to ``out`` if at least ``PACE`` seconds have passed since the last line (or since
-        the start), unless all points are computed.
+        Write this to ``out`` if at least ``SECONDS_BETWEEN_LINES`` seconds have passed since the
+        last line (or since the start), unless all points are computed.
         """
         now = time.monotonic()
         if self.before is None:
             self.before, self.began = done, now
         self.done, self.total = done, total
-        if self.out is None or now - self.last_line < PACE or done == total:
+        if self.out is None or now - self.last_line < SECONDS_BETWEEN_LINES or done == total:
             return
         if text := self.line():
             self.last_line = now

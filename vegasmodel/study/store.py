@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 __all__ = ["NOT_YET", "Layout", "Store", "opened"]
 
 NOT_YET = -1  # the status of a point that is not computed
-# A variable's value before a point is computed, and its type: of most variables, and of the others
-# by name.
-NUMBER = (np.nan, np.float64)
-BLANK: dict[str, tuple[Any, Any]] = {
+# A variable's value before a point is computed, and its type: ``BLANK_NUMBER`` for most variables,
+# ``BLANKS`` for those with these names.
+BLANK_NUMBER = (np.nan, np.float64)
+BLANKS: dict[str, tuple[Any, Any]] = {
     "status": (NOT_YET, np.int8),
     "reason": ("", object),
     "broken": ("", object),
 }
-LATER = ("status",)  # variables that are written after the others of a block
+WRITTEN_LAST = ("status",)  # variables that are written after the others of a block
 DIFFERENCES = {  # a stored sweep's attributes, and what an error message calls them
     "scenario_toml": "the scenario",
     "laws": "the code of a law",
@@ -52,7 +52,7 @@ DIFFERENCES = {  # a stored sweep's attributes, and what an error message calls 
     "seed": "the seed",
     "version": "the version of vegasmodel",
 }
-HALF = "*.partial"  # temporary files of Zarr
+TEMPORARY_FILES = "*.partial"  # temporary files of Zarr
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ class Layout:
     variables: Mapping[str, tuple[tuple[str, ...], dict[str, Any]]]
     attributes: Mapping[str, Any]
 
-    def lengths(self, more: tuple[str, ...]) -> tuple[int, ...]:
-        """The shape of a variable that has the grid's dimensions, then the dimensions ``more``.
+    def lengths(self, other_dims: tuple[str, ...]) -> tuple[int, ...]:
+        """The shape of a variable with the grid's dimensions, then those called ``other_dims``.
 
-        ``more`` holds names of dimensions, such as ``flow``.
+        ``other_dims`` holds names of dimensions, such as ``flow``.
         """
-        return (*self.shape, *(self.coordinates[name][1].size for name in more))
+        return (*self.shape, *(self.coordinates[name][1].size for name in other_dims))
 
 
 class Store:
@@ -100,7 +100,7 @@ class Store:
         ``status`` is written last, because it marks the block as complete.  Raises ``OSError`` if
         the block cannot be written.  The blocks written before then remain readable.
         """
-        ordered = sorted(values, key=lambda name: name in LATER)
+        ordered = sorted(values, key=lambda name: name in WRITTEN_LAST)
         with named(self.path):
             for name in ordered:
                 array = self.group[name]
@@ -133,8 +133,8 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
             raise FieldError("out", str(path), "a place where no other sweep is at work") from None
         except OSError:  # some network file systems have no locks
             pass
-        for half in path.rglob(HALF):
-            half.unlink(missing_ok=True)
+        for stale in path.rglob(TEMPORARY_FILES):
+            stale.unlink(missing_ok=True)
         with _quiet():
             group = zarr.open_group(path, mode="r+")
         _expect_same(path, dict(group.attrs), layout)
@@ -174,7 +174,7 @@ def _make(path: Path, layout: Layout, chunks: tuple[int, ...]) -> None:
 def _empty(layout: Layout, chunks: tuple[int, ...]) -> dict[str, bytes]:
     """The files of an empty store: each file's path in the store's folder, and its contents.
 
-    The coordinates have their values.  Each variable has the value of ``BLANK`` at every point, as
+    The coordinates have their values.  Each variable has the value of ``BLANKS`` at every point, as
     nothing is computed yet.  ``chunks`` is the shape of a block of the grid; each file of a
     variable will hold one block.
     """
@@ -187,24 +187,24 @@ def _empty(layout: Layout, chunks: tuple[int, ...]) -> dict[str, bytes]:
     with _quiet():
         group = zarr.open_group(memory, mode="w", attributes=_plain(layout.attributes))
         for name, (dim, values, attrs) in layout.coordinates.items():
-            made = group.create_array(
+            array = group.create_array(
                 name,
                 shape=values.shape,
                 dtype=str if values.dtype.kind == "U" else values.dtype,
                 dimension_names=(dim,),
                 attributes=attrs,
             )
-            made[:] = values.astype(object) if values.dtype.kind == "U" else values
-        for name, (more, attrs) in layout.variables.items():
-            shape, whole = layout.lengths(more), len(layout.shape)
-            blank, kind = BLANK.get(name, NUMBER)
+            array[:] = values.astype(object) if values.dtype.kind == "U" else values
+        for name, (other_dims, attrs) in layout.variables.items():
+            shape, grid_dims = layout.lengths(other_dims), len(layout.shape)
+            blank, kind = BLANKS.get(name, BLANK_NUMBER)
             group.create_array(
                 name,
                 shape=shape,
-                chunks=(*chunks, *(max(n, 1) for n in shape[whole:])),
+                chunks=(*chunks, *(max(n, 1) for n in shape[grid_dims:])),
                 dtype=str if kind is object else kind,
                 fill_value=blank,
-                dimension_names=(*layout.dims, *more),
+                dimension_names=(*layout.dims, *other_dims),
                 attributes=attrs,
             )
         # the metadata of all arrays in one file, so that the sweep opens faster; they are final
@@ -224,8 +224,8 @@ def _expect_same(path: Path, stored: Mapping[str, Any], layout: Layout) -> None:
     allowed = "give a new name"
     for key, what in DIFFERENCES.items():
         if stored.get(key) != wanted.get(key):
-            both = _differing(stored.get(key), wanted.get(key))
-            old, new = _shortened(*both)
+            two_texts = _differing(stored.get(key), wanted.get(key))
+            old, new = _shortened(*two_texts)
             allowed = f"give a new name: {what} differs, {old} there and {new} now"
             break
     raise FieldError("out", str(path), allowed, wrong="holds another sweep")
@@ -263,12 +263,12 @@ def _shortened(*texts: str) -> list[str]:
     common beginning only the name and the last value are kept: ``link.buffer=..,6.0,7.0``.
     """
     pairs = zip(*texts, strict=False)
-    alike = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-    if alike < 40:
+    common_length = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    if common_length < 40:
         return [text[:60] for text in texts]
-    name, equals, _ = texts[0][:alike].partition("=")
+    name, equals, _ = texts[0][:common_length].partition("=")
     head = f"{name[:30]}{equals}.." if equals else ".."
-    begin = max(texts[0].rfind(",", 0, alike - 1), alike - 20)
+    begin = max(texts[0].rfind(",", 0, common_length - 1), common_length - 20)
     return [head + text[begin : begin + 60 - len(head)] for text in texts]
 
 

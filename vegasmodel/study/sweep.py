@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "sweep"]
 
-BLOCK = {  # points per block, by the kind of the model (``_kind``): some seconds of work
+POINTS_PER_BLOCK = {  # points per block, by the kind of the model (``_kind``): some seconds of work
     "arrays": 1 << 16,
     "closed": 1 << 8,
     "fluid": 1 << 11,
     "rounds": 1 << 5,
     **dict.fromkeys(measurement.ENGINES, 1 << 4),
 }
-MEMORY = 1 << 26  # bytes of a block's results
-IN_MEMORY = 1 << 32  # bytes of a sweep's results that are not written to a folder
+MAX_BYTES_OF_BLOCK = 1 << 26  # bytes of a block's results
+MAX_BYTES_WITHOUT_FOLDER = 1 << 32  # bytes of a sweep's results that are not written to a folder
 _RATE = {"units": "packets/s"}
 _TIME = {"units": "s"}
 # the results in the dataset: by name, the dimensions besides those of the grid, and the attributes
@@ -129,7 +129,7 @@ def sweep(
     """
     import xarray
 
-    _check_one(model)
+    _expect_one_model(model)
     models.check_model(model)
     if progress is not None and not callable(progress):
         raise FieldError("progress", progress, "a function of two numbers: points done, points")
@@ -144,8 +144,8 @@ def sweep(
     Integer(1, 10_000).check(processes, "processes")
     models.ready(model)
     layout = _layout(space, model)
-    size = space.size * _bytes(space)
-    if out is None and size > IN_MEMORY:
+    size = space.size * _bytes_per_point(space)
+    if out is None and size > MAX_BYTES_WITHOUT_FOLDER:
         allowed = f"a Zarr folder: {space.size} points take {size / 2**30:.3g} GiB of memory"
         raise FieldError("out", None, allowed)
     if out is not None:
@@ -166,7 +166,7 @@ def sweep(
     )
 
 
-def _check_one(model: object) -> None:
+def _expect_one_model(model: object) -> None:
     """Raise ``FieldError`` unless ``model`` is one name; the error says what to do with several."""
     if not isinstance(model, str):
         join = 'xarray.concat([sweep(scenario, over, each) for each in models], "model")'
@@ -236,13 +236,13 @@ def _size(block: Block) -> int:
 
 
 def _kind(space: Grid, model: str) -> str:
-    """The model's key in ``BLOCK``, the table of the number of points per block.
+    """The model's key in ``POINTS_PER_BLOCK``, the table of the number of points per block.
 
     For a simulator, the key is its name.  For a model in closed form, the key is ``arrays`` if the
     model computes many points in one call, and ``closed`` if it computes them one by one.
     """
     if model != "minicycle":
-        return model if model in BLOCK else "closed"
+        return model if model in POINTS_PER_BLOCK else "closed"
     first = space.points(tuple(slice(0, 1) for _ in space.shape))
     return "closed" if together.columns(first) is None else "arrays"
 
@@ -250,12 +250,20 @@ def _kind(space: Grid, model: str) -> str:
 def _chunks(space: Grid, model: str) -> tuple[int, ...]:
     """The shape of a block of the grid for this model.
 
-    A block has ``BLOCK`` points, or fewer if their results would take more than ``MEMORY`` bytes.
+    A block has ``POINTS_PER_BLOCK`` points, or fewer if their results would take more than
+    ``MAX_BYTES_OF_BLOCK`` bytes.
     """
-    return space.chunks(max(1, min(BLOCK[_kind(space, model)], MEMORY // _bytes(space))))
+    return space.chunks(
+        max(
+            1,
+            min(
+                POINTS_PER_BLOCK[_kind(space, model)], MAX_BYTES_OF_BLOCK // _bytes_per_point(space)
+            ),
+        )
+    )
 
 
-def _bytes(space: Grid) -> int:
+def _bytes_per_point(space: Grid) -> int:
     """The memory that the results of one point take, in bytes: an upper bound, without texts."""
     first = space.points(tuple(slice(0, 1) for _ in space.shape))  # the first point
     groups, links = len(space.scenario.flows), len(space.scenario.links)
@@ -368,7 +376,7 @@ def _summary(values: NDArray[Any]) -> list[Any]:
 def _empty(layout: Layout) -> dict[str, NDArray[Any]]:
     """The variables of the dataset before any point is computed, by name."""
     return {
-        name: np.full(layout.lengths(more), *store.BLANK.get(name, store.NUMBER))
+        name: np.full(layout.lengths(more), *store.BLANKS.get(name, store.BLANK_NUMBER))
         for name, (more, _) in layout.variables.items()
     }
 

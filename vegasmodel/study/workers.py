@@ -32,7 +32,9 @@ from vegasmodel.support import extras
 __all__ = ["ENGINES", "check", "each", "pool"]
 
 ENGINES = ("local", "dask")
-AHEAD = 2  # unfinished blocks per worker; one in all if blocks are computed one at a time
+BLOCKS_PER_WORKER = (
+    2  # unfinished blocks per worker; one in all if blocks are computed one at a time
+)
 Submit = Callable[[Points, str], "Future[Figures]"]  # the points of a block, and the model's name
 
 
@@ -72,10 +74,11 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
     4. Otherwise the calling thread computes all blocks.
     """
     if engine == "dask":
-        with _dask(scheduler) as made:
-            yield made
+        with _dask(scheduler) as workers:
+            yield workers
     elif processes > 1:
-        not_ours = multiprocessing.active_children()  # started by somebody else, so not killed here
+        # started by somebody else, so they are not killed here
+        other_children = multiprocessing.active_children()
         context = multiprocessing.get_context("spawn")
         executor = ProcessPoolExecutor(processes, context, initializer=_end_with_parent)
 
@@ -87,7 +90,7 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
             yield _Pool(submit, processes)
         except BaseException:  # nobody will use the unfinished work
             for child in multiprocessing.active_children():
-                if child not in not_ours:
+                if child not in other_children:
                     child.kill()
             raise
         finally:
@@ -112,13 +115,13 @@ def _with_files(files: Sequence[Path], points: Points, model: str) -> Figures:
     return answers(points, model)
 
 
-def _with_laws(own: Sequence[laws.Law], points: Points, model: str) -> Figures:
+def _with_laws(user_laws: Sequence[laws.Law], points: Points, model: str) -> Figures:
     """Register the user's congestion control laws in a Dask worker, then call ``answers``.
 
-    The laws are sent to the worker (``own``), because its machine may lack the files that define
-    them.
+    The laws are sent to the worker (``user_laws``), because its machine may lack the files that
+    define them.
     """
-    for law in own:
+    for law in user_laws:
         laws.add(law)
     return answers(points, model, 1)
 
@@ -190,9 +193,9 @@ def _dask(scheduler: str | None) -> Iterator[_Pool]:
         executor = client.get_executor(pure=False)
 
         def submit(points: Points, model: str) -> Future[Figures]:
-            own = points.scenario.own_laws
-            made: Future[Figures] = executor.submit(_with_laws, own, points, model)
-            return made
+            user_laws = points.scenario.own_laws
+            future: Future[Figures] = executor.submit(_with_laws, user_laws, points, model)
+            return future
 
         yield _Pool(submit, max(1, sum(threads.values())))
 
@@ -208,7 +211,7 @@ def each(
     waiting = iter(blocks)
     under_way: dict[Future[Figures], Block] = {}
     while True:
-        while len(under_way) < (AHEAD * workers.width if workers.width > 1 else 1):
+        while len(under_way) < (BLOCKS_PER_WORKER * workers.width if workers.width > 1 else 1):
             block = next(waiting, None)
             if block is None:
                 break
