@@ -36,14 +36,14 @@ from vegasmodel.scenario.changes import THRESHOLDS, with_thresholds
 
 __all__ = ["Field", "find", "known", "put"]
 
-# keys of a scenario that a study cannot vary
-_NOT_NUMBERS = ("name", "match", "path", "drops", "link", "flow", "run", "queue", "direction")
+# keys whose values a study cannot vary, such as names
+_FIXED_KEYS = ("name", "match", "path", "drops", "link", "flow", "run", "queue", "direction")
 _PARTS = {"link": Link, "flow": Flow}  # the parts of a scenario of which there may be several
 NUMBER = re.compile(  # a number, maybe with a unit
     r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)?\s*(.*)", re.DOTALL
 )
-_BOTH = {"alpha", "beta"}  # keys that a user may ask for together
-_SHOWN = 6  # names of fields in an error message
+_THRESHOLD_KEYS = {"alpha", "beta"}  # a user may ask for both together
+_NAMES_IN_ERROR = 6  # names of fields in an error message
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,12 +201,20 @@ def find(scenario: Scenario, name: str, where: str = "field", also: Sequence[str
         if isinstance(name, str) and field.name == name:
             return field
     names = known(scenario)
-    inner = [known for known in names if known.endswith(f".{name}")]  # rtt for flow.rtt
-    near = f"; did you mean {inner[0]!r}?" if inner else rules.nearest(name, [*also, *names])
-    more = f"{', '.join(also)}, or " if also else ""
-    if isinstance(name, str) and {part.rpartition(".")[2] for part in name.split(",")} == _BOTH:
-        near = "; if the scenario has alpha = beta, the field alpha changes both"
-    allowed = f"{more}a field of this scenario: {', '.join(_brief(names))}{near}"
+    # fields whose names end with the given one: flow.rtt if the user gives rtt
+    longer_names = [known for known in names if known.endswith(f".{name}")]
+    hint = (
+        f"; did you mean {longer_names[0]!r}?"
+        if longer_names
+        else rules.nearest(name, [*also, *names])
+    )
+    also_accepted = f"{', '.join(also)}, or " if also else ""
+    if (
+        isinstance(name, str)
+        and {part.rpartition(".")[2] for part in name.split(",")} == _THRESHOLD_KEYS
+    ):
+        hint = "; if the scenario has alpha = beta, the field alpha changes both"
+    allowed = f"{also_accepted}a field of this scenario: {', '.join(_examples(names))}{hint}"
     raise FieldError(where, name, allowed)
 
 
@@ -244,13 +252,13 @@ def known(scenario: Scenario) -> list[str]:
     return [field.name for field in _all(scenario)]
 
 
-def _brief(names: list[str]) -> list[str]:
+def _examples(names: list[str]) -> list[str]:
     """A few common ``names`` for an error message; the last entry says how many there are."""
-    first = ("link.buffer", "link.capacity", "flow.rtt")
-    shown = [name for name in first if name in names]
+    most_used = ("link.buffer", "link.capacity", "flow.rtt")
+    shown = [name for name in most_used if name in names]
     shown += [name for name in names if name.startswith("link.queue.")]
     shown += [n for n in names if n.count(".") > 1 and n.endswith((".alpha", ".decrease"))]
-    shown = shown[:_SHOWN]
+    shown = shown[:_NAMES_IN_ERROR]
     return [*shown, f"... ({len(names)} in all)"] if len(names) > len(shown) else shown
 
 
@@ -293,7 +301,7 @@ def _fields(
     """
     for each in dataclasses.fields(cls):
         key = each.metadata.get("key") or each.name
-        if key not in _NOT_NUMBERS and key != "discipline":
+        if key not in _FIXED_KEYS and key != "discipline":
             name = f"{where}.{key}" if where else key
             yield Field(name, part, indices, each.name, queue, each.metadata["rule"])
 

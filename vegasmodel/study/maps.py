@@ -69,7 +69,7 @@ class Map:
 
 
 # a scenario file without its flows
-LINK = """
+LINK_AND_RUN = """
 name = "{name}"
 packet_size = "{size} B"
 [[link]]
@@ -89,7 +89,7 @@ def _link(
 
     ``duration`` is in s; its first third is the warm-up.
     """
-    return LINK.format(
+    return LINK_AND_RUN.format(
         name=name, capacity=capacity, buffer=buffer, size=size, duration=duration,
         warmup=duration // 3, runs=runs,
     )  # fmt: skip

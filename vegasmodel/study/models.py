@@ -119,7 +119,7 @@ def predictions(
     """
     n_threads, evaluate = predictor.workers(threads), _evaluator(model, enough, brief=brief)
 
-    def one(scenario: Scenario | str) -> Prediction | tuple[int, str]:
+    def evaluated(scenario: Scenario | str) -> Prediction | tuple[int, str]:
         """The prediction for one scenario, or the status of its point and a reason."""
         if isinstance(scenario, str):
             return NOT_ALLOWED, scenario
@@ -137,10 +137,10 @@ def predictions(
 
     found = []
     with contextlib.ExitStack() as stack:
-        each: Iterator[Prediction | tuple[int, str]] = map(one, scenarios)
-        if model in (*predictor.SIMULATED, *measurement.ENGINES):  # they release Python's lock
-            each = stack.enter_context(pool(n_threads)).map(one, scenarios)
-        for answer in each:
+        results: Iterator[Prediction | tuple[int, str]] = map(evaluated, scenarios)
+        if model in (*predictor.SIMULATED, *measurement.ENGINES):  # threads help these
+            results = stack.enter_context(pool(n_threads)).map(evaluated, scenarios)
+        for answer in results:
             found.append(answer)
             if progress is not None:
                 progress(len(found), len(scenarios))

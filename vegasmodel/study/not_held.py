@@ -39,9 +39,9 @@ def of_arrays(holding: Mapping[str, NDArray[np.bool_]]) -> NDArray[Any]:
     # Each point gets a whole number, whose bits tell which assumptions fail there (no model has 63
     # of them). So the text has to be made only once for all points with the same number.
     codes = (1 << np.arange(names.size)) @ fails
-    _, first, place = np.unique(codes, return_index=True, return_inverse=True)
-    texts = np.array([_text(names[fails[:, case]].tolist()) for case in first], object)
-    return np.asarray(texts[place])
+    _, example_points, case_of_point = np.unique(codes, return_index=True, return_inverse=True)
+    texts = np.array([_text(names[fails[:, case]].tolist()) for case in example_points], object)
+    return np.asarray(texts[case_of_point])
 
 
 def counted(texts: Iterable[str]) -> dict[str, int]:

@@ -62,12 +62,12 @@ def read(text: str, scenario: Scenario) -> Target:
 
 def checked(bound: Target, scenario: Scenario, results: Sequence[Prediction]) -> list[Verdict]:
     """Compare each prediction of the scenario that has throughputs with a bound."""
-    shown = [result for result in results if result.applicable]
-    if not shown:
+    with_throughputs = [result for result in results if result.applicable]
+    if not with_throughputs:
         return []
-    values = bound.of(points.collected(Points(scenario, (), ()), shown), scenario)
+    values = bound.of(points.collected(Points(scenario, (), ()), with_throughputs), scenario)
     found = []
-    for result, value in zip(shown, values.tolist(), strict=True):
+    for result, value in zip(with_throughputs, values.tolist(), strict=True):
         text, known = f"{bound.name} {bound.sense} {bound.text(bound.value)}", math.isfinite(value)
         error = standard_error(bound, result) if known else None
         found.append(

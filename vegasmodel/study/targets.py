@@ -33,7 +33,7 @@ KINDS = {
 }
 UNITS = {"delay": "s", "throughput": "Mbit/s"}  # of the other quantities: none
 OF_A_LINK = ("delay", "utilization")  # of the first link, if none is named
-NAMED = 8  # names of groups or links that an error lists
+NAMES_LISTED = 8  # names of groups or links that an error lists
 OF_A_LAW = "law:"  # before a law's name: all groups with this law
 
 
@@ -92,11 +92,14 @@ class Target:
         the model's results at all points.  The quantity is NaN where the model does not give it.
         """
         names = [group.name for group in scenario.flows]
-        index, divisor = ([names.index(each) for each in some] for some in (self.groups, self.over))
+        index, divisor = (
+            [names.index(each) for each in names_of_side]
+            for names_of_side in (self.groups, self.over)
+        )
         if self.kind == "ratio":
-            a, b = figures.mean_of(index), figures.mean_of(divisor)
+            mean, mean_of_divisor = figures.mean_of(index), figures.mean_of(divisor)
             with np.errstate(divide="ignore", invalid="ignore"):
-                return np.where(b > 0, a / b, np.nan)
+                return np.where(mean_of_divisor > 0, mean / mean_of_divisor, np.nan)
         if self.kind == "share":
             share: Floats = figures.group_share[:, index].sum(axis=1)
             return share
@@ -183,19 +186,19 @@ def _value(value: str, kind: str, scenario: Scenario, text: str) -> float:
     return parse(value, "fraction", field="target", low_open=True, high=high)
 
 
-def _link(asked: str | None, scenario: Scenario, text: str) -> tuple[int, str]:
-    """The number and the name of the link called ``asked``; of the first link if that is ``None``.
+def _link(link_name: str | None, scenario: Scenario, text: str) -> tuple[int, str]:
+    """The number and the name of the link ``link_name``; those of the first link if it is ``None``.
 
     If the scenario has only one link, the returned name is empty. ``text`` is the whole target,
     such as ``delay:LINK=20ms``, which is shown if there is no such link.
     """
     names = [link.name for link in scenario.links]
-    if asked is not None and asked not in names:
+    if link_name is not None and link_name not in names:
         kind = text.partition(":")[0]
         allowed = f"{kind}=VALUE, or {kind}:LINK=VALUE with a link of this scenario: "
-        allowed += f"{few(names, NAMED)}{rules.nearest(asked, names)}"
+        allowed += f"{few(names, NAMES_LISTED)}{rules.nearest(link_name, names)}"
         raise FieldError("target", text, allowed)
-    number = 0 if asked is None else names.index(asked)
+    number = 0 if link_name is None else names.index(link_name)
     return number, names[number] if len(names) > 1 else ""
 
 
@@ -212,7 +215,7 @@ def _ratio(of_whom: str, scenario: Scenario, text: str) -> tuple[tuple[str, ...]
                 return (a,), (b,)
     first, slash, second = of_whom.partition("/")
     if not slash:
-        allowed = f"ratio:a/b=VALUE with two groups of this scenario: {few(names, NAMED)}"
+        allowed = f"ratio:a/b=VALUE with two groups of this scenario: {few(names, NAMES_LISTED)}"
         raise FieldError("target", text, allowed)
     sides = _several(first, scenario, text), _several(second, scenario, text)
     if both := [name for name in sides[0] if name in sides[1]]:
@@ -221,13 +224,13 @@ def _ratio(of_whom: str, scenario: Scenario, text: str) -> tuple[tuple[str, ...]
     return sides
 
 
-def _several(whom: str, scenario: Scenario, text: str) -> tuple[str, ...]:
-    """The names of the ``[[flow]]`` tables that ``whom`` means: ``a``, ``a+b`` or ``law:reno``.
+def _several(of_whom: str, scenario: Scenario, text: str) -> tuple[str, ...]:
+    """The names of the ``[[flow]]`` tables that ``of_whom`` means: ``a``, ``a+b`` or ``law:reno``.
 
     ``text`` is the whole target, such as ``share:a+b=0.3``, which is shown if a name is unknown.
     """
     names = [group.name for group in scenario.flows]
-    parts = [whom] if whom in names else whom.split("+")  # a name may hold a +
+    parts = [of_whom] if of_whom in names else of_whom.split("+")  # a name may hold a +
     return tuple(dict.fromkeys(name for part in parts for name in _named(part, scenario, text)))
 
 
@@ -246,7 +249,7 @@ def _named(part: str, scenario: Scenario, text: str) -> list[str]:
         allowed += " with one of the groups of this scenario: "
         its_law = any(group.law == part for group in scenario.flows)
         hint = f"; {OF_A_LAW}{part} means all flows with this law" if its_law else ""
-        allowed += f"{few(names, NAMED)}{hint or rules.nearest(part, names)}"
+        allowed += f"{few(names, NAMES_LISTED)}{hint or rules.nearest(part, names)}"
         raise FieldError("target", text, allowed)
     law, laws = part.removeprefix(OF_A_LAW), sorted({group.law for group in scenario.flows})
     if law not in laws:

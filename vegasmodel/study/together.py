@@ -48,8 +48,8 @@ def columns(points: Points) -> dict[str, NDArray[Any]] | None:
     scenario, values = points.scenario, {}
     for field, column in zip(points.fields, points.columns, strict=True):
         groups = field.indices if field.part == "flow" else ()
-        fits = field.part in ("link", "flow") and not field.queue
-        if not fits or not minicycle_many.takes(scenario, field.key, groups):
+        of_link_or_flow = field.part in ("link", "flow") and not field.queue
+        if not of_link_or_flow or not minicycle_many.takes(scenario, field.key, groups):
             return None
         values[field.key] = column
     if "alpha" in values and "beta" not in values:
@@ -78,23 +78,27 @@ def by_minicycle(points: Points) -> Figures | None:
         return None
     n = len(points)
     allowed = _allowed(points, values)
-    kept = np.flatnonzero(allowed)
+    allowed_points = np.flatnonzero(allowed)
     # to save time, only two points are tested: the first and the last, which differ the most
-    if not all(_only_these_differ(points, values, i) for i in (kept[0], kept[-1])):
+    if not all(
+        _only_these_differ(points, values, i) for i in (allowed_points[0], allowed_points[-1])
+    ):
         return None
     # the results by name, and for each assumption of the model whether it holds, at these points
-    found, holding = minicycle_many.answers(scenario, {k: v[kept] for k, v in values.items()})
+    found, holding = minicycle_many.answers(
+        scenario, {k: v[allowed_points] for k, v in values.items()}
+    )
     is_vegas = np.array([m.flow.keeps_backlog for m in scenario.members])  # [flow]
 
-    def full(values: Floats) -> Floats:
+    def at_all_points(values: Floats) -> Floats:
         """An array [point, 1] with ``values`` at the allowed points, and NaN at the others."""
         whole = np.full(n, np.nan)
-        whole[kept] = values
+        whole[allowed_points] = values
         return whole[:, None]
 
     def per_flow(vegas: str, reno: str) -> Floats:
         """The result ``vegas`` for each Vegas flow, and ``reno`` for each other, [point, flow]."""
-        return np.where(is_vegas, full(found[vegas]), full(found[reno]))
+        return np.where(is_vegas, at_all_points(found[vegas]), at_all_points(found[reno]))
 
     rtt = values.get("rtt", np.full(n, scenario.members[0].rtt))
     status = np.zeros(n, np.int8)
@@ -106,10 +110,10 @@ def by_minicycle(points: Points) -> Figures | None:
         np.broadcast_to(values.get("capacity", scenario.links[0].capacity), n),
         throughput=rates,
         loss_rate=per_flow("loss_rate_vegas", "loss_rate_reno"),
-        rtt_mean=np.repeat(full(found["rtt_mean"]), is_vegas.size, axis=1),
+        rtt_mean=np.repeat(at_all_points(found["rtt_mean"]), is_vegas.size, axis=1),
         base_rtt=np.where(is_vegas, rtt[:, None], np.nan),
-        queue_mean=full(found["queue_mean"]),
-        utilization=full(found["utilization"]),
+        queue_mean=at_all_points(found["queue_mean"]),
+        utilization=at_all_points(found["utilization"]),
         status=status,
     )  # fmt: skip
     reasons = list(figures.reasons)
@@ -117,7 +121,7 @@ def by_minicycle(points: Points) -> Figures | None:
     for k, i in enumerate(np.flatnonzero(~allowed).tolist()):
         reasons[i] = str(points.scenario_or_reason(i)) if k < 1000 else STATUS[NOT_ALLOWED]
     broken = np.full(n, "", object)
-    broken[kept] = not_held.of_arrays(holding)
+    broken[allowed_points] = not_held.of_arrays(holding)
     broken[figures.status != OK] = ""
     return dataclasses.replace(figures, reasons=tuple(reasons), broken=tuple(broken.tolist()))
 
@@ -134,15 +138,16 @@ def _only_these_differ(points: Points, values: dict[str, Any], i: int) -> bool:
     except FieldError:
         return False
     link, vegas = point.links[0], [group for group in point.flows if group.keeps_backlog]
-    there = {  # the values of the fields at the point, by key
+    at_point = {  # the values of the fields at the point, by key
         "capacity": [link.capacity],
         "buffer": [link.buffer],
         "rtt": [member.rtt for member in point.members],
         **{key: [getattr(g, key) for g in vegas] for key in minicycle_many.KEYS[3:]},
     }
-    before = {"capacity": original.links[0].capacity, "buffer": original.links[0].buffer}
-    return all(x == values[key][i] for key in values for x in there[key]) and all(
-        there[key] == [x] for key, x in before.items() if key not in values
+    in_original = {"capacity": original.links[0].capacity, "buffer": original.links[0].buffer}
+    # the varied fields must have the values of ``values``, and the link's others must be unchanged
+    return all(x == values[key][i] for key in values for x in at_point[key]) and all(
+        at_point[key] == [x] for key, x in in_original.items() if key not in values
     )
 
 
@@ -162,14 +167,16 @@ def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
             good &= values.get("alpha", group.alpha) <= values.get("beta", group.beta)
     link = scenario.links[0]
     # whether the file gives the link's delay; if it does not, the delay follows from the RTTs
-    given = scenario._given[0][0].delay is not None
+    delay_is_given = scenario._given[0][0].delay is not None
     capacity = values.get("capacity", np.asarray(link.capacity))
     # the RTT must be at least the transmission times, as in ``Scenario.transmission``, and delays
     for member in scenario.members:
         packets = (scenario.size_of(member.flow) + scenario.ack_size) / scenario.packet_size
         access = 200.0 * capacity if member.flow.access is None else member.flow.access
-        least = packets * (1.0 / capacity + 2.0 / access) + (2.0 * link.delay if given else 0.0)
-        good &= values.get("rtt", member.rtt) >= least
+        least_rtt = packets * (1.0 / capacity + 2.0 / access) + (
+            2.0 * link.delay if delay_is_given else 0.0
+        )
+        good &= values.get("rtt", member.rtt) >= least_rtt
     return good
 
 
@@ -201,41 +208,41 @@ def by_fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int |
     from vegasmodel.engines.fluid import batch
 
     n = len(points)
-    kept = [i for i, each in enumerate(scenarios) if not isinstance(each, str)]
+    valid_points = [i for i, each in enumerate(scenarios) if not isinstance(each, str)]
     valid = [each for each in scenarios if not isinstance(each, str)]
     found = batch.run(valid, threads=threads)
     status = np.full(n, NOT_ALLOWED, np.int8)
-    status[kept] = OK
+    status[valid_points] = OK
 
-    def full(values: Floats) -> Floats:
+    def at_all_points(values: Floats) -> Floats:
         """An array [point, ...] with ``values`` at the valid points, and NaN at the others."""
         rows = np.full((n, *values.shape[1:]), np.nan)
-        rows[kept] = values
+        rows[valid_points] = values
         return rows
 
-    rates, queue = full(found.throughput), full(found.queue_mean[:, None])
-    ok = full(found.ok[:, None].astype(np.float64))[:, 0] == 1.0  # the run came to its end
+    rates, queue = at_all_points(found.throughput), at_all_points(found.queue_mean[:, None])
+    ok = at_all_points(found.ok[:, None].astype(np.float64))[:, 0] == 1.0  # the run came to its end
     silent = ok & np.isnan(rates).all(axis=1)  # no flow is active between warm-up and end
     forward = [each.flow.direction == "forward" for each in points.scenario.members]
-    capacity = full(np.array([[each.links[0].capacity] for each in valid]))
-    active = full(np.array([active_part(each) for each in valid]))
+    capacity = at_all_points(np.array([[each.links[0].capacity] for each in valid]))
+    active = at_all_points(np.array([active_part(each) for each in valid]))
     figures = of_arrays(
         points, ~ok | silent, f"the integration ended early: {Status.STUCK.reason}",
-        full(np.array([packet_bits(each) for each in valid])), active,
+        at_all_points(np.array([packet_bits(each) for each in valid])), active,
         capacity[:, 0],
         throughput=rates,
-        rtt_mean=full(found.rtt_mean),
-        base_rtt=full(found.base_rtt),
+        rtt_mean=at_all_points(found.rtt_mean),
+        base_rtt=at_all_points(found.base_rtt),
         queue_mean=queue,
         utilization=(delivered(rates) * active * forward).sum(axis=1, keepdims=True) / capacity,
         status=status,
     )  # fmt: skip
     reasons = [
-        each if isinstance(each, str) else NOBODY_SENDS if still else reason
-        for each, reason, still in zip(scenarios, figures.reasons, silent, strict=True)
+        each if isinstance(each, str) else NOBODY_SENDS if sends_nothing else reason
+        for each, reason, sends_nothing in zip(scenarios, figures.reasons, silent, strict=True)
     ]
     broken = [""] * n
-    for k, i in enumerate(kept):
+    for k, i in enumerate(valid_points):
         if figures.status[i] == OK:
             answer = fluid.of_run(valid[k], found.of(k, len(points.flows)))
             broken[i] = not_held.of_prediction(answer)

@@ -21,7 +21,7 @@ from vegasmodel.study.fields import Field
 __all__ = ["Input", "numbers", "of_errors"]
 
 # short names, such as rtt for the RTTs of all groups: the part of the scenario that has the key
-SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
+SHORT_NAMES = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +64,13 @@ def of_errors(scenario: Scenario, errors: Mapping[str, str | float]) -> list[Inp
     if not isinstance(errors, Mapping) or not errors:
         raise FieldError("errors", errors, 'a mapping such as {"rtt": "5 %"}')
     inputs = [_input(scenario, name, error) for name, error in errors.items()]
-    for i, one in enumerate(inputs):
+    for i, given in enumerate(inputs):
         for other in inputs[:i]:
-            if _places(one) == _places(other):
+            if _changed_keys(given) == _changed_keys(other):
                 same = f"it means the same as {other.name}, and its error would count twice"
-                raise FieldError("errors", one.name, same, wrong="is given twice")
-            _expect_independent(scenario, one, other)
-            _expect_independent(scenario, other, one)
+                raise FieldError("errors", given.name, same, wrong="is given twice")
+            _expect_independent(scenario, given, other)
+            _expect_independent(scenario, other, given)
     return inputs
 
 
@@ -100,7 +100,7 @@ def numbers(
     return tuple(found), tuple(float(field.of(scenario)) for field in found)
 
 
-def _places(given: Input) -> set[tuple[Any, ...]]:
+def _changed_keys(given: Input) -> set[tuple[Any, ...]]:
     """The keys of the scenario that an input changes, as a set of tuples.
 
     The caller compares the sets of two inputs, to find out whether they change the same key. A
@@ -114,18 +114,20 @@ def _places(given: Input) -> set[tuple[Any, ...]]:
     }
 
 
-def _expect_independent(scenario: Scenario, one: Input, other: Input) -> None:
-    """Raise ``FieldError`` if a change of ``one``, an alpha, also changes a beta of ``other``.
+def _expect_independent(scenario: Scenario, given: Input, other: Input) -> None:
+    """Raise ``FieldError`` if a change of ``given``, an alpha, also changes a beta of ``other``.
 
     This is so if a group of flows (``[[flow]]`` table) has alpha = beta, because its beta then
     changes with its alpha.
     """
     tied = {i for i, group in enumerate(scenario.flows) if group.one_threshold}
     moved = {
-        ("flow", i, "beta", False) for i in tied if ("flow", i, "alpha", False) in _places(one)
+        ("flow", i, "beta", False)
+        for i in tied
+        if ("flow", i, "alpha", False) in _changed_keys(given)
     }
-    if moved & _places(other):
-        wrong = f"moves with {one.name}, because alpha = beta"
+    if moved & _changed_keys(other):
+        wrong = f"moves with {given.name}, because alpha = beta"
         raise FieldError("errors", other.name, "give the error of only one of them", wrong=wrong)
 
 
@@ -135,14 +137,15 @@ def _input(scenario: Scenario, name: str, error: str | float) -> Input:
     Raises ``FieldError`` if the error is not positive, or has the wrong form.
     """
     names = [name]
-    if SHORT.get(name) == "link":
+    if SHORT_NAMES.get(name) == "link":
         names = [f"link.{link.name}.{name}" for link in scenario.links]
-    elif name in SHORT:
+    elif name in SHORT_NAMES:
         groups = [g for g in scenario.flows if name != "over_estimate" or g.keeps_backlog]
         names = [f"flow.{group.name}.{name}" for group in groups]
-    known = [numbers(scenario, each, "errors", tuple(SHORT)) for each in names]
-    parts = tuple(part for some, _ in known for part in some)
-    values = tuple(value for _, some in known for value in some)
+    # for each of these names, its fields (one for each link or group) and their values
+    known = [numbers(scenario, each, "errors", tuple(SHORT_NAMES)) for each in names]
+    parts = tuple(part for parts, _ in known for part in parts)
+    values = tuple(value for _, values in known for value in values)
     text = str(error).strip()
     # a plain number and a percentage are fractions of the value; any other text is an amount
     share = not isinstance(error, str) or text.endswith("%")

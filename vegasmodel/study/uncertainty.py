@@ -46,14 +46,17 @@ __all__ = ["sensitivity", "uncertainty"]
 # the step of the finite differences, as a fraction of the field's value, or of its standard
 # deviation if that is larger
 STEP = 2e-3
-SMOOTH = 1e-3  # allowed relative difference of the slopes with two steps, or from two sides
-SAME = 1e-14  # a smaller change of a logarithm over a step is a rounding error
+# relative difference up to which slopes with two step sizes, or from two sides, count as equal
+MAX_SLOPE_DIFFERENCE = 1e-3
+ROUNDING_OF_LOG = 1e-14  # a smaller change of a logarithm over a step is a rounding error
 # A ratio is nearly linear in a field if, after a change by one standard deviation of the field, it
-# differs from the linear function by at most LINEAR standard deviations of the ratio. A difference
-# of up to the fraction ROUNDING of the ratio may be a rounding error.
+# differs from the linear function by at most MAX_NONLINEARITY standard deviations of the ratio. A
+# difference of up to the fraction ROUNDING of the ratio may be a rounding error.
 ROUNDING = 1e-9
-LINEAR = 0.25
-ZERO = 1e-3  # takes the place of a value of 0 in the step of ``sensitivity``; in the field's unit
+MAX_NONLINEARITY = 0.25
+# ``sensitivity`` takes steps in proportion to a field's value. If this is 0, they are in proportion
+# to this amount, in the field's unit.
+SCALE_OF_ZERO = 1e-3
 
 
 def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> Sensitivity:
@@ -85,14 +88,17 @@ def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> S
             everywhere = "links" if parts[0].part == "link" else "groups"
             allowed = f"the same value in all {everywhere}, to have one slope; {each}"
             raise FieldError(name, list(known), allowed)
-        inputs.append(Input(name, parts, known, False, abs(known[0]) or ZERO))
+        inputs.append(Input(name, parts, known, False, abs(known[0]) or SCALE_OF_ZERO))
     slopes, agree, reason = _slopes(scenario, model, inputs)
     values = np.array([each.values[0] for each in inputs])
     of_flows = slopes[: len(scenario.members)]  # without those of the ratios
-    kinks = [_kink(scenario, model, each) for each in inputs]
-    smooth = tuple(both and not kink for both, kink in zip(agree, kinks, strict=True))
+    kinks = [_has_kink(scenario, model, each) for each in inputs]
+    smooth = tuple(
+        same_with_both_steps and not kink
+        for same_with_both_steps, kink in zip(agree, kinks, strict=True)
+    )
     flows = tuple(member.name for member in scenario.members)
-    broken = _broken(scenario, model, inputs, STEP)
+    broken = _broken_assumptions(scenario, model, inputs, STEP)
     return Sensitivity(model, tuple(names), values, of_flows, smooth, reason, flows, broken)
 
 
@@ -135,13 +141,15 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     rough = tuple(
         each.name
         for each, known, slope in zip(inputs, smooth, by_ratio.T, strict=True)
-        if not (known and _linear(scenario, model, each, slope, totals))
+        if not (known and _nearly_linear(scenario, model, each, slope, totals))
     )
-    broken = _broken(scenario, model, inputs, 1.0)
+    broken = _broken_assumptions(scenario, model, inputs, 1.0)
     return Uncertainty(model, tuple(errors), sds, ratios, parts, rough, reason, broken)
 
 
-def _linear(scenario: Scenario, model: str, each: Input, slope: Floats, totals: Floats) -> bool:
+def _nearly_linear(
+    scenario: Scenario, model: str, varied: Input, slope: Floats, totals: Floats
+) -> bool:
     """Whether the ratios are nearly linear in one input, over two standard deviations up and down.
 
     ``slope`` [ratio] has the derivatives of the ratios' logarithms with respect to the input, and
@@ -153,23 +161,28 @@ def _linear(scenario: Scenario, model: str, each: Input, slope: Floats, totals: 
     the result is False, unless the slope says that the ratios hardly change. A change by two
     standard deviations that is not allowed is left out, because few errors are as large.
     """
-    here = _logs(scenario, model)[0]
+    unchanged = _log_results(scenario, model)[0]
     for k in (1, -1, 2, -2):
         try:
-            moved = each.moved(scenario, k * each.sd)
+            changed = varied.moved(scenario, k * varied.sd)
         except FieldError:
             if abs(k) == 2:
                 continue
             change = np.zeros_like(slope)
         else:
-            change = np.expm1((_logs(moved, model)[0] - here)[len(scenario.members) :])
-        limit = LINEAR * k**2 * totals + ROUNDING  # a bend grows with the square of the change
-        if not np.all(np.abs(change - k * each.sd * slope) <= limit):
+            change = np.expm1(
+                (_log_results(changed, model)[0] - unchanged)[len(scenario.members) :]
+            )
+        # a bend of the ratio's curve grows with the square of the change
+        limit = MAX_NONLINEARITY * k**2 * totals + ROUNDING
+        if not np.all(np.abs(change - k * varied.sd * slope) <= limit):
             return False
     return True
 
 
-def _broken(scenario: Scenario, model: str, inputs: Sequence[Input], by: float) -> tuple[str, ...]:
+def _broken_assumptions(
+    scenario: Scenario, model: str, inputs: Sequence[Input], by: float
+) -> tuple[str, ...]:
     """The names of the assumptions that do not hold, in the scenario or if an input changes.
 
     Each input changes by ``by`` times its ``sd``, up and down.  For example, suppose that ``loss``
@@ -206,17 +219,23 @@ def _slopes(
         reasons += [why] if why else []
         columns.append(narrow)
         with np.errstate(invalid="ignore"):  # slopes are NaN where a flow gets nothing
-            apart = np.abs(wide - narrow) * scale
-        smooth.append(bool(np.all(apart <= SMOOTH * (1.0 + np.abs(narrow) * scale))))
-    here = _logs(scenario, model)[1] if reasons else ""
-    return np.array(columns).T, tuple(smooth), here or few(reasons, clauses=True) or None
+            difference = np.abs(wide - narrow) * scale
+        smooth.append(
+            bool(np.all(difference <= MAX_SLOPE_DIFFERENCE * (1.0 + np.abs(narrow) * scale)))
+        )
+    why_without_change = _log_results(scenario, model)[1] if reasons else ""
+    return (
+        np.array(columns).T,
+        tuple(smooth),
+        why_without_change or few(reasons, clauses=True) or None,
+    )
 
 
-def _slope(scenario: Scenario, model: str, each: Input, h: float) -> tuple[Floats, str]:
+def _slope(scenario: Scenario, model: str, varied: Input, step: float) -> tuple[Floats, str]:
     """The derivatives of ln(throughput) and ln(ratio) with respect to one input, [result].
 
     The results are the throughputs of all flows, followed by the throughput ratios of all pairs of
-    groups.  ``each`` is the input, and ``h`` is the step by which its value is changed.
+    groups.  ``varied`` is the input, and ``step`` is the step by which its value is changed.
 
     The derivatives are central differences of fourth order.  If the scenario does not allow a value
     two steps below or above the input's own, they are one-sided differences of third order.
@@ -226,41 +245,45 @@ def _slope(scenario: Scenario, model: str, each: Input, h: float) -> tuple[Float
     # the weights of the results after k steps, by k: of central and of one-sided differences
     weights = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
     upward = {0: -11 / 6, 1: 3.0, 2: -1.5, 3: 1 / 3}
-    for side, other in ((-2.0, upward), (2.0, {-k: -w for k, w in upward.items()})):
+    for side, one_sided in ((-2.0, upward), (2.0, {-k: -w for k, w in upward.items()})):
         try:
-            each.moved(scenario, side * h)
+            varied.moved(scenario, side * step)
         except FieldError:
-            weights = other
+            weights = one_sided
             break
     parts, reason = [], ""
     for k, weight in weights.items():
-        logs, why = _logs(each.moved(scenario, k * h), model)
+        logs, why = _log_results(varied.moved(scenario, k * step), model)
         parts.append(weight * logs)
         if why and not reason:
-            reason = f"if {each.name} changes by {each.amount(k * h)}, {why}"
+            reason = f"if {varied.name} changes by {varied.amount(k * step)}, {why}"
     with np.errstate(invalid="ignore"):
         change = np.sum(parts, axis=0)
-        slope = np.where(np.abs(change) <= SAME, 0.0, change) / h
+        slope = np.where(np.abs(change) <= ROUNDING_OF_LOG, 0.0, change) / step
     return np.where(np.isfinite(slope), slope, np.nan), reason
 
 
-def _kink(scenario: Scenario, model: str, each: Input) -> bool:
+def _has_kink(scenario: Scenario, model: str, varied: Input) -> bool:
     """Whether the throughputs have a kink at the input's value: different slopes below and above.
 
     ``_slope`` cannot see a kink: whatever its step, it returns the mean of the two slopes.  If the
     scenario allows values on one side only, there is only one slope, and no kink.
     """
-    h, sides = STEP / 2 * each.sd, []
-    for side in (-h, h):
+    step, sides = STEP / 2 * varied.sd, []
+    for side in (-step, step):
         try:
-            near, far = (_logs(each.moved(scenario, k * side), model)[0] for k in (1, 2))
+            one_step, two_steps = (
+                _log_results(varied.moved(scenario, k * side), model)[0] for k in (1, 2)
+            )
         except FieldError:
             return False
         with np.errstate(invalid="ignore"):  # a flow may get nothing
             # one-sided difference of second order, from the values at 0, 1 and 2 steps
-            sides.append((4.0 * near - far - 3.0 * _logs(scenario, model)[0]) / (2.0 * side))
-    below, above = (side[: len(scenario.members)] * each.sd for side in sides)
-    return bool(np.any(np.abs(above - below) > SMOOTH * (1.0 + np.abs(above))))
+            sides.append(
+                (4.0 * one_step - two_steps - 3.0 * _log_results(scenario, model)[0]) / (2.0 * side)
+            )
+    below, above = (side[: len(scenario.members)] * varied.sd for side in sides)
+    return bool(np.any(np.abs(above - below) > MAX_SLOPE_DIFFERENCE * (1.0 + np.abs(above))))
 
 
 def _pairs(scenario: Scenario) -> list[str]:
@@ -269,7 +292,7 @@ def _pairs(scenario: Scenario) -> list[str]:
     return [f"{a}/{b}" for a in names for b in names if a != b]
 
 
-def _logs(scenario: Scenario, model: str) -> tuple[Floats, str]:
+def _log_results(scenario: Scenario, model: str) -> tuple[Floats, str]:
     """The logarithms of the flows' throughputs, followed by those of the groups' throughput ratios.
 
     An entry is NaN if the model has no result for it, and infinite for a throughput of 0.  The text

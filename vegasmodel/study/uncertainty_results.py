@@ -153,7 +153,10 @@ class Uncertainty(Shown):
 
     def __repr__(self) -> str:
         """One line: the model, and up to six ratios with their standard deviations."""
-        shown = [f"{name} {with_error(*both)}" for name, both in list(self.ratios.items())[:6]]
+        shown = [
+            f"{name} {with_error(*value_and_sd)}"
+            for name, value_and_sd in list(self.ratios.items())[:6]
+        ]
         more = ["..."] if len(self.ratios) > 6 else []
         return f"<Uncertainty {self.model}: {', '.join([*shown, *more])}; {self._doubts}>"
 
@@ -166,7 +169,7 @@ class Uncertainty(Shown):
         not hold.
         """
         rough = f", rough in {', '.join(self.rough)}" if self.rough else ""
-        shown = any("±" in with_error(*both) for both in self.ratios.values())
+        shown = any("±" in with_error(*value_and_sd) for value_and_sd in self.ratios.values())
         sd = "±: standard deviation" if shown else "standard deviations of 0"
         method = f"{sd} to {self.method}{rough}, without the model's own error"
         return (self.reason or method) + _not_held(self.broken)
