@@ -31,15 +31,17 @@ def bands() -> list[Record]:
     those with alpha = beta at either threshold.
     """
     from vegasmodel.equilibrium import arrivals
-    from vegasmodel.equilibrium import bands as package
+    from vegasmodel.equilibrium import bands as model
 
-    two = package.equilibria([ALPHA] * 2, [BETA] * 2, [0.0, 0.0], CAPACITY)
-    _, most = two.ratio_range  # most[i, j]: largest ratio of source i's rate to source j's
+    # section 4.1: the set of all equilibria of two sources
+    two_sources = model.equilibria([ALPHA] * 2, [BETA] * 2, [0.0, 0.0], CAPACITY)
+    _, largest_ratio = two_sources.ratio_range  # [i, j]: of source i's rate to source j's
     # by the common value of alpha and beta: the state in which the window rule (1) comes to rest
-    edges = {limit: settled(limit, limit, FINE) for limit in (ALPHA, BETA)}
+    at_rest = {limit: settled(limit, limit, FINE) for limit in (ALPHA, BETA)}
     # the printed bounds on the windows and on the rates, divided by the threshold, of each source
-    scales = [(D + rest.wait) / (rest.wait - X) for rest in edges.values()]
-    rates = [1 / (rest.wait - X) for rest in edges.values()]
+    scales = [(D + state.wait) / (state.wait - X) for state in at_rest.values()]
+    rates = [1 / (state.wait - X) for state in at_rest.values()]
+    # figure 6: a second source arrives when the first is in equilibrium
     arrived = arrivals.arrive(
         np.full(2, ALPHA),
         CAPACITY,
@@ -52,8 +54,10 @@ def bands() -> list[Record]:
         Record(
             "equation 10",
             "equation",
-            printed=[limit * s for limit, scale in zip(edges, scales, strict=True) for s in scale],
-            compute=by_theory([W for rest in edges.values() for W in rest.windows]),
+            printed=[
+                limit * s for limit, scale in zip(at_rest, scales, strict=True) for s in scale
+            ],
+            compute=by_theory([W for state in at_rest.values() for W in state.windows]),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * FINE * float(np.max(scales)),
             note=f"Both bounds on the window. computed: the windows {EDGES}",
@@ -61,8 +65,8 @@ def bands() -> list[Record]:
         Record(
             "equation 11",
             "equation",
-            printed=[limit * r for limit, rate in zip(edges, rates, strict=True) for r in rate],
-            compute=by_theory([r for rest in edges.values() for r in rest.rates]),
+            printed=[limit * r for limit, rate in zip(at_rest, rates, strict=True) for r in rate],
+            compute=by_theory([r for state in at_rest.values() for r in state.rates]),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * FINE * float(np.max(rates)),
             note=f"Both bounds on the rate. computed: the rates {EDGES}",
@@ -71,7 +75,7 @@ def bands() -> list[Record]:
             "section 4.1, beta/alpha between two sources with x = 0",
             "claim",
             printed=BETA / ALPHA,
-            compute=by_theory(float(most[0, 1])),
+            compute=by_theory(float(largest_ratio[0, 1])),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             note="The largest ratio of both rates in the set of all equilibria.",
@@ -82,52 +86,54 @@ def bands() -> list[Record]:
             printed=True,
             compute=by_theory(Found(r1 > r2, detail=f"{r1:.1f} and {r2:.1f} pkt/s.")),
             note="Two sources, x = 0, alpha 1, beta 3, d 0.2 s; the first is in equilibrium when "
-            "the second arrives. Our text lacks the picture; we check what it says about it.",
+            "the second arrives. Our copy lacks the picture; we check what it says about it.",
         ),
         Record(
             "figure 6, region 5 is the only one where no window moves",
             "figure",
             printed=True,
             blocked="A definition, which nothing could contradict: the lines between the regions "
-            "are those at which rule (1) begins to change a window. Our text lacks the picture "
+            "are those at which rule (1) begins to change a window. Our copy lacks the picture "
             "with the numbers of the regions; its words say which region is which.",
         ),
     ]
 
 
-def _bounds() -> Found:
-    """Whether a source's least and largest steady rate grow with its own over-estimate."""
-    from vegasmodel.equilibrium import bands as package
+def _bounds_grow() -> Found:
+    """Whether a source's least and largest steady rate grow with its own over-estimate.
 
-    def ends(x: Floats) -> tuple[Floats, Floats]:
-        """The least and the largest steady rate of each source with the over-estimates ``x``."""
-        return package.equilibria([ALPHA] * N, [BETA] * N, x, CAPACITY).rate_range
+    We compute both rates again with an over-estimate that is 1 ms larger, for each source in turn.
+    """
+    from vegasmodel.equilibrium import bands as model
 
-    before, gains = ends(X), []
+    def least_and_largest(x: Floats) -> tuple[Floats, Floats]:
+        """The least and the largest steady rate of each source with the over-estimates ``x``, s."""
+        return model.equilibria([ALPHA] * N, [BETA] * N, x, CAPACITY).rate_range
+
+    before, gains = least_and_largest(X), []
     for i in range(N):
-        after = ends(X + 1e-3 * np.eye(N)[i])
+        after = least_and_largest(X + 1e-3 * np.eye(N)[i])
         gains.append([float(after[end][i] - before[end][i]) for end in (0, 1)])
     text = "; ".join(f"{low:.3f} and {high:.3f}" for low, high in gains)
     return Found(bool(np.min(gains) > 0), detail=f"The bounds grow by, in pkt/s: {text}.")
 
 
-def _many() -> Found:
-    """Whether the paper's rule (1) has several states in which it keeps all windows on a full link.
+def _several_states_at_rest() -> Found:
+    """Whether the paper's window rule (1) can come to rest in several states on a full link.
 
-    We iterate the rule from two sets of first windows.  They must lead to two such states, with
-    different rates.
+    We iterate the rule from two sets of first windows.  They must lead to two states in which the
+    rule keeps all windows, and in which the rates differ by more than 1 pkt/s.
     """
     starts = [(1.0,) * N, (1.0,) * (N - 1) + (40.0,)]  # packets
-    rests = [settled(x=(0.0,) * N, first=first) for first in starts]
-    text = "; ".join(", ".join(f"{rate:.1f}" for rate in rest.rates) for rest in rests)
-    full = all(abs(rest.rates.sum() - CAPACITY) < 1e-6 for rest in rests)
-    apart = float(np.abs(rests[0].rates - rests[1].rates).max())
-    return Found(
-        full and apart > 1 and not any(rest.moves for rest in rests), detail=f"pkt/s: {text}."
-    )
+    states = [settled(x=(0.0,) * N, first=first) for first in starts]
+    text = "; ".join(", ".join(f"{rate:.1f}" for rate in state.rates) for state in states)
+    full = all(abs(state.rates.sum() - CAPACITY) < 1e-6 for state in states)
+    difference = float(np.abs(states[0].rates - states[1].rates).max())
+    at_rest = not any(state.moves for state in states)
+    return Found(full and difference > 1 and at_rest, detail=f"pkt/s: {text}.")
 
 
-def _small_buffers(runs: Runs) -> Found:
+def _all_lose_at_small_buffers(runs: Runs) -> Found:
     """Whether all sources lose packets at small buffers, and none at an infinite buffer.
 
     This tests the paper's statement that Vegas sources behave like Reno sources at small buffers.
@@ -149,7 +155,7 @@ def _small_buffers(runs: Runs) -> Found:
     )
 
 
-def _efficient(runs: Runs) -> Found:
+def _vegas_leaves_less_unused(runs: Runs) -> Found:
     """Whether two Reno sources leave more of the link unused than two Vegas, and more than 1 %.
 
     The paper describes no network for this claim, so we take that of the paper ``evaluation``.  The
@@ -158,19 +164,19 @@ def _efficient(runs: Runs) -> Found:
     from paper_checks.evaluation.figures import alike
     from paper_checks.evaluation.tables import CAPACITY as LINK
 
-    less, rows = [], []  # whether Vegas leaves less unused, and the texts
+    vegas_leaves_less, rows = [], []  # for each delay; ``rows`` are texts
     for delay in (1e-3, 22e-3):
-        reno, vegas = (
+        reno, vegas = (  # percent of the link that is unused, of each seed
             100 * np.maximum(0, 1 - runs(jittered(alike(law, delay))).throughput.sum(axis=1) / LINK)
             for law in ("reno", "vegas")
         )
-        less.append(bool(np.all(reno > np.maximum(vegas, 1.0))))
+        vegas_leaves_less.append(bool(np.all(reno > np.maximum(vegas, 1.0))))
         rows.append(
             f"X = {1e3 * delay:g} ms, Reno {reno.min():.2f} to {reno.max():.2f} %, Vegas "
             f"{vegas.min():.2f} to {vegas.max():.2f} %"
         )
     text = f"Unused: {'; '.join(rows)}"
-    return in_every_case(less, "The network decides, and the paper states none", text)
+    return in_every_case(vegas_leaves_less, "The network decides, and the paper states none", text)
 
 
 def text() -> list[Record]:
@@ -180,7 +186,7 @@ def text() -> list[Record]:
             "section 2, Vegas uses the bandwidth more efficiently than Reno",
             "claim",
             printed=True,
-            compute=_efficient,
+            compute=_vegas_leaves_less_unused,
             note="Two sources of one law, in the network of figures 2 and 3 of 'evaluation'. Read "
             "as: in every seed two Renos leave more than 1 % of the link unused, and more than two "
             "Vegas; ns-2 2.35, 5 seeds whose starts move by up to one packet's time.",
@@ -189,7 +195,7 @@ def text() -> list[Record]:
             "section 3.1.1, at small buffers Vegas behaves like Reno",
             "claim",
             printed=True,
-            compute=_small_buffers,
+            compute=_all_lose_at_small_buffers,
             note="The paper quotes this. We tested whether every Vegas source loses packets at "
             "buffers of less than n alpha packets, as every Reno source does there, and none at an "
             "infinite buffer. 10 sources of one law on the link of section 3.2.1, alpha = beta = "
@@ -199,7 +205,7 @@ def text() -> list[Record]:
             "section 4.1, the bounds grow with the over-estimate",
             "claim",
             printed=True,
-            compute=by_theory(_bounds()),
+            compute=by_theory(_bounds_grow()),
             note="We increase one over-estimate by 1 ms, and compute this source's least and "
             "largest rate over all steady states by the package, with Delta changed, too; we do so "
             "for each of 4 sources in turn.",
@@ -208,7 +214,7 @@ def text() -> list[Record]:
             "section 4.1, more than one solution fills the link",
             "claim",
             printed=True,
-            compute=by_theory(_many()),
+            compute=by_theory(_several_states_at_rest()),
             note="4 sources with x = 0, alpha 1 and beta 3. Rule (1) is iterated from windows of "
             "one packet each, and again with 40 packets for the last. Both times it comes to rest "
             "with the link full, but at different rates.",

@@ -27,7 +27,8 @@ def figure_2() -> list[Record]:
 
     A later source over-estimates its propagation delay by the queueing delay that it finds.
     """
-    both = printed_rates(20), rates(recursion(20))  # by the printed formula, exact
+    # rates by the formula that the paper prints, and by the exact solution of equation (6)
+    both = printed_rates(20), rates(recursion(20))
     over_median = [float(last_over_middle(r)) for r in both]
     over_mean = [float(r[-1] / r[:-1].mean()) for r in both]
     over_first = [float(advantage(r)) for r in both]
@@ -40,24 +41,24 @@ def figure_2() -> list[Record]:
             f"printed rates the last of 20 sources gets {over_median[0]:.1f} times the median of "
             f"the earlier ones, {over_mean[0]:.1f} times their mean and {over_first[0]:.1f} times "
             f"the first's rate; by the exact recursion {over_median[1]:.1f}, {over_mean[1]:.1f} "
-            f"and {over_first[1]:.1f}. So the median fits. Our text lacks the picture.",
+            f"and {over_first[1]:.1f}. So the median fits. Our copy lacks the picture.",
             source="print",
             prints=("10 times more bandwidth than the earlier connections",),
         ),
     ]
 
 
-EVERY = (30.0, 60.0, 120.0)  # s, between arrivals in ns-2
-NEAR = 0.1  # largest difference from the ratio by (6), as a part of this ratio
+INTERVALS = (30.0, 60.0, 120.0)  # s, between arrivals in ns-2
+NEAR = 0.1  # a ratio is near that by equation (6) if it differs by less than this part of it
 
 
 def in_ns2(alpha: float, runs: Runs) -> list[Floats]:
     """The last of 20 sources' rate over the first one's, in each run of ns-2.
 
-    The list has an entry for each time between arrivals (``EVERY``).  ``alpha`` is Vegas's
+    The list has an entry for each time between arrivals (``INTERVALS``).  ``alpha`` is Vegas's
     threshold, in packets; beta is equal to it.
     """
-    return [advantage(runs(one_by_one(20, alpha, every)).throughput) for every in EVERY]
+    return [advantage(runs(one_by_one(20, alpha, every)).throughput) for every in INTERVALS]
 
 
 def by_six(alpha: float) -> float:
@@ -82,12 +83,12 @@ def mean_and_error(values: Floats) -> str:
     return with_error(float(values.mean()), float(standard_error(values)))
 
 
-def _rested(runs: Runs) -> Found:
+def _as_equation_6_says(runs: Runs) -> Found:
     """Whether the last source's rate over the first one's is in ns-2 what equation (6) says.
 
     It must be so at each alpha (``by_six``), with the slowest of the arrivals that we ran
-    (``EVERY``).  The result's detail also has the ratio by the paper's window rule (1), with steps
-    of a whole and of half a packet.
+    (``INTERVALS``).  The result's detail also has the ratio by the paper's window rule (1), with
+    steps of a whole and of half a packet.
     """
     by_ns2 = {alpha: in_ns2(alpha, runs) for alpha in ALPHAS}
     whole = {alpha: by_rule(alpha, step=1.0) for alpha in ALPHAS}
@@ -105,7 +106,7 @@ def _rested(runs: Runs) -> Found:
     return Found(
         all(near(found[-1], alpha) for alpha, found in by_ns2.items()),
         detail=f"By (6) {by_six(3.0):.1f} at any alpha. By ns-2, with an arrival every "
-        f"{', '.join(f'{every:g}' for every in EVERY)} s: {'; '.join(texts)}. By rule (1) at "
+        f"{', '.join(f'{every:g}' for every in INTERVALS)} s: {'; '.join(texts)}. By rule (1) at "
         f"alpha {', '.join(f'{alpha:g}' for alpha in ALPHAS)}: {by_steps[0]} if windows change by "
         f"one packet, {by_steps[1]} if they change by half a packet.",
         missing="(6) assumes that each source keeps a backlog of exactly alpha. How nearly it can "
@@ -127,7 +128,7 @@ def premise() -> list[Record]:
             "section 3.1.2, sources that each find an equilibrium get what (6) says",
             "claim",
             printed=True,
-            compute=_rested,
+            compute=_as_equation_6_says,
             note="n = 20, alpha = beta. We compare the last source's rate over the first one's. "
             "Read as: with the slowest arrivals it is within 10 % of that by (6) at each alpha, "
             "where (6) is solved exactly, also for the baseRTTs that arriving sources find. The "
@@ -147,7 +148,7 @@ def setting() -> list[Record]:
             printed=None,
             blocked="A sketch, and a premise of (6), 'if the network capacity is fully utilized', "
             "which nothing could contradict: packets of each source wait in an infinite buffer. "
-            "Our text lacks the picture.",
+            "Our copy lacks the picture.",
         ),
         Record(
             "section 3.2.1, the random part of the delay is very small",

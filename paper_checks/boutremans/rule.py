@@ -26,10 +26,10 @@ from vegasmodel.metrics import Floats
 __all__ = ["SEEDS", "Course", "course", "rates", "unhurried"]
 
 D = 0.2  # s, the propagation delay of all sources
-EVERY = 2.0  # s, between arrivals
+INTERVAL = 2.0  # s, between arrivals
 # s: windows are recorded from this time on, for so long, at such intervals
-READ, SPAN, TICK = 90.0, 30.0, 0.05
-FIRST = 2.0  # packets, the window that a source begins with
+RECORD_FROM, RECORD_FOR, RECORD_EVERY = 90.0, 30.0, 0.05
+FIRST_WINDOW = 2.0  # packets, the window that a source begins with
 MIN_RTT = 0.01  # s, the least RTT that is measured, however negative its random part is
 SEEDS = 5  # runs of each case, which differ in the start times
 
@@ -66,7 +66,7 @@ def course(
     noise: float = 0.0,
     known: bool = False,
     seed: int = 0,
-    every: float = EVERY,
+    every: float = INTERVAL,
     step: float = 1.0,
     rounded: bool = False,
 ) -> Course:
@@ -80,23 +80,25 @@ def course(
     measure it.  ``step``: the change of a window in a round trip, packets.  ``rounded``: Diff, the
     backlog, is rounded to a whole number before it is compared with alpha and beta, as in ns-2.
 
-    The course is read from ``READ`` on, but not before ``every`` seconds have passed since the last
-    source joined.
+    The course is recorded from ``RECORD_FROM`` on, but not before ``every`` seconds have passed
+    since the last source joined.
     """
     rng = np.random.default_rng(seed)
     begin = every * np.arange(n) + 0.1 * rng.random(n)
     events = [(float(t), i) for i, t in enumerate(begin)]  # when source i next applies the rule
     heapq.heapify(events)
     W, base_rtt = [0.0] * n, [D if known else np.inf] * n
-    total = 0.0  # sum of all windows; the queueing delay is total/CAPACITY - D
-    windows, waits, record_at = [], [], max(READ, n * every)
-    until = record_at + SPAN
+    # the sum of all windows; since all sources have the same d, the rates add up to
+    # total/(D + Delta), and so the queueing delay Delta is total/CAPACITY - D
+    total = 0.0
+    windows, waits, record_at = [], [], max(RECORD_FROM, n * every)
+    until = record_at + RECORD_FOR
     while True:
         now, i = events[0]
         while record_at <= now and record_at <= until:
             windows.append(list(W))
             waits.append(max(0.0, total / CAPACITY - D))
-            record_at += TICK
+            record_at += RECORD_EVERY
         if now >= until:
             break
         wait, window = total / CAPACITY - D, W[i]
@@ -105,7 +107,7 @@ def course(
         if not known and sample < base_rtt[i]:
             base_rtt[i] = sample
         if window == 0.0:  # it joins: its first packet waits behind those of the others
-            changed = FIRST
+            changed = FIRST_WINDOW
         else:
             Diff = window * (1 - base_rtt[i] / sample)
             if rounded:
@@ -118,11 +120,11 @@ def course(
 
 
 def unhurried(alpha: float) -> float:
-    """Seconds between arrivals that are enough for the queue to come to rest after each.
+    """A time between arrivals, s, that is enough for the queue to come to rest after each arrival.
 
-    They are enough even if windows change by steps of half a packet.  The time is proportional to
-    alpha^2: the number of round trips that the last of 20 sources needs is proportional to its
-    window, and so to alpha, and the queueing delay in each of them is, too.
+    It is enough even if windows change by steps of half a packet.  It is proportional to alpha^2:
+    the number of round trips that the last of 20 sources needs is proportional to its window, and
+    so to alpha.  The queueing delay in each round trip is proportional to alpha, too.
     """
     return 30.0 * alpha**2
 

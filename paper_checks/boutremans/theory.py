@@ -53,7 +53,7 @@ def rates(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Rest:
+class LastState:
     """The last state of an iteration of Vegas's rule (1); one array entry per source.
 
     ``moves`` is false if the iteration has come to rest: the rule then keeps all windows.
@@ -82,7 +82,7 @@ def settled(
     step: float = 1.0,
     x: tuple[float, ...] = tuple(X),
     first: tuple[float, ...] = (1.0,) * N,
-) -> Rest:
+) -> LastState:
     """The state in which Vegas's rule (1) changes no window, found by iterating the rule.
 
     The rule is applied once per round trip, beginning with the windows ``first``.  The queueing
@@ -102,7 +102,7 @@ def settled(
         for _ in range(300):
             W = np.maximum(W + size * signs(W), 1.0)
         size /= 2
-    return Rest(W, _wait(W), over_estimates, bool(signs(W).any()))
+    return LastState(W, _wait(W), over_estimates, bool(signs(W).any()))
 
 
 def _wait(W: Floats) -> float:
@@ -117,7 +117,7 @@ def _wait(W: Floats) -> float:
     return float(brentq(excess, 0.0, 10.0, xtol=1e-14)) if excess(0.0) > 0 else 0.0
 
 
-def _own_gain() -> Found:
+def _grows_with_own_over_estimate() -> Found:
     """Whether each source's rate grows with its own over-estimate.
 
     A larger over-estimate also changes Delta: equation (6) is solved again.
@@ -136,13 +136,13 @@ def steady_state() -> list[Record]:
     """
     Delta, backlogs = delay(X), settled().backlogs
     RTT, base = D + Delta, D + X
-    fine = settled(ALPHA, ALPHA, FINE)  # with beta = alpha, in small steps
+    # the rule with beta = alpha, which ends in small steps, and the same in steps of a packet
+    small_steps, whole_steps = settled(ALPHA, ALPHA, FINE), settled(ALPHA, ALPHA)
     windows = np.array(  # roots of (3)
         [brentq(lambda W, i=i: W - base[i] / RTT[i] * W - ALPHA, 0, 1e4) for i in range(N)]
     )
     inside = bool(np.all((backlogs >= ALPHA) & (backlogs <= BETA)))
     text = ", ".join(f"{b:.2f}" for b in backlogs)
-    equal = settled(ALPHA, ALPHA)  # with beta = alpha, in steps of a packet
     return [
         Record(
             "equation 1",
@@ -152,7 +152,7 @@ def steady_state() -> list[Record]:
                 Found(
                     inside and not settled().moves,
                     detail=f"Backlogs {text} packets. With beta = alpha "
-                    f"{'windows go on changing' if equal.moves else 'windows settle, too'}.",
+                    f"{'windows go on changing' if whole_steps.moves else 'windows settle, too'}.",
                 )
             ),
             note="The rule, iterated for 4 sources with alpha 1 and beta 3 at one queue, comes to "
@@ -169,7 +169,7 @@ def steady_state() -> list[Record]:
             "equation 3",
             "equation",
             printed=[ALPHA] * N,
-            compute=by_theory(fine.backlogs.tolist()),
+            compute=by_theory(small_steps.backlogs.tolist()),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * FINE,
             note="computed: cwnd_i - (d_i + x_i)/(d_i + Delta) cwnd_i where rule (1) with alpha = "
@@ -198,7 +198,7 @@ def steady_state() -> list[Record]:
             "equation 6",
             "equation",
             printed=CAPACITY,
-            compute=by_theory(float(np.sum(ALPHA / (fine.wait - X)))),
+            compute=by_theory(float(np.sum(ALPHA / (small_steps.wait - X)))),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * FINE * CAPACITY,
             note="computed: the sum of alpha/(Delta - x_i) at the queueing delay Delta at which "
@@ -209,7 +209,7 @@ def steady_state() -> list[Record]:
             "section 3.1.1, the rate grows with the over-estimate",
             "claim",
             printed=True,
-            compute=by_theory(_own_gain()),
+            compute=by_theory(_grows_with_own_over_estimate()),
             note="(5) at the Delta of (6), 4 sources. We increase one over-estimate by 1 ms, solve "
             "(6) again, and do so for each source in turn.",
         ),
@@ -379,7 +379,7 @@ def sensitivity(i: int, k: int, x: Floats = X) -> float:
     return slope(rate, float(x[k]))
 
 
-def _grows_with(influence: Floats) -> Found:
+def _grows_in_order_of_arrival(influence: Floats) -> Found:
     """Whether (d rate_i/d x_i)/rate_i, equation (7), grows from the first source to the last.
 
     The sources joined one after the other, so later ones over-estimate more.  ``influence`` has the
@@ -402,7 +402,7 @@ def _grows_with(influence: Floats) -> Found:
     )
 
 
-def _close(influence: Floats, late: Floats) -> Found:
+def _large_near_delta(influence: Floats, late: Floats) -> Found:
     """Whether a source's rate depends strongly on its over-estimate if this is nearly Delta.
 
     Delta is the queueing delay.  Equation (7) is the relative change of the source's rate per
@@ -436,7 +436,7 @@ def _close(influence: Floats, late: Floats) -> Found:
     )
 
 
-def _cross() -> Found:
+def _large_for_late_pairs() -> Found:
     """Whether equation (8) is significant only for late sources i and k with x_i < x_k.
 
     It must be largest for the last two of 20 sources, larger for each pair with x_i < x_k than for
@@ -476,10 +476,13 @@ def derivatives() -> list[Record]:
         f"4 sources, i = {i + 1}. computed: numerical derivatives of solutions of (6). Tolerance: "
         "their error."
     )
+    # (7)
     seven = S / (1 + y[i] ** 2 * S) * y[i]
-    eight = -1 / (y[i] + float(np.sum(y[k] ** 2 * y_j / y_j**2)))  # as printed
+    # (8) as the paper prints it, with y_j in the numerator, and as we derive it, with y_i
+    eight = -1 / (y[i] + float(np.sum(y[k] ** 2 * y_j / y_j**2)))
     derived_eight = -1 / (y[i] + float(np.sum(y[k] ** 2 * y[i] / y_j**2)))
-    late = recursion(20)
+    late = recursion(20)  # s, over-estimates of 20 sources that join one by one
+    # (7) of each of these sources, by numerical differentiation
     influence = np.array([sensitivity(j, j, late) for j in range(20)])
     return [
         Record(
@@ -519,14 +522,14 @@ def derivatives() -> list[Record]:
             "section 3.1.3, the influence (7) grows with the over-estimate",
             "claim",
             printed=True,
-            compute=by_theory(_grows_with(influence)),
+            compute=by_theory(_grows_in_order_of_arrival(influence)),
             note="Each of 20 sources that joined one after the other (exact recursion), alpha 1.",
         ),
         Record(
             "section 3.1.3, (7) has large values when x_i is close to Delta",
             "claim",
             printed=True,
-            compute=by_theory(_close(influence, late)),
+            compute=by_theory(_large_near_delta(influence, late)),
             note="Numerical derivatives of solutions of (6). 'Large' is read as more than half of "
             "the largest value. If one over-estimate grows alone, (7) tends to 0: the nearer x_i "
             "comes to Delta, the more of the link the source has already.",
@@ -535,7 +538,7 @@ def derivatives() -> list[Record]:
             "section 3.1.3, (8) is significant where both are near Delta and x_i < x_k",
             "claim",
             printed=True,
-            compute=by_theory(_cross()),
+            compute=by_theory(_large_for_late_pairs()),
             note="All pairs of 20 sources that joined one after the other; numerical derivatives "
             "of solutions of (6). Read as: elsewhere (8) is less than half of its largest value.",
         ),
