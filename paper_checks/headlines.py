@@ -26,7 +26,7 @@ from paper_checks.evaluation.scenes import pair
 from paper_checks.podlesny.changes import SETTINGS, gain
 from paper_checks.runs import NoRun, Runs
 from paper_checks.spread import jittered
-from paper_checks.tsang.scenes import DELAYS, two
+from paper_checks.tsang.scenes import DELAYS, two_connections
 from vegasmodel.metrics import jain
 
 __all__ = ["HEADLINES", "Headline", "Row", "row"]
@@ -61,7 +61,7 @@ class Row:
     closed_form: Value  # by our closed forms
     simulated: Mapping[str, Value]  # by our simulators ``fluid`` and ``rounds``, by name
     packets: Value  # by ns-2, or by our own simulation of single packets
-    by: str  # if ``packets`` is by the latter: says so, and has ns-2's value; otherwise empty
+    by: str  # if ``packets`` is by our own simulation: a text that says so, with ns-2's value
     cause: str  # why the verdict is "discrepant" or "erratum", otherwise empty
 
 
@@ -70,9 +70,9 @@ def row(
 ) -> Row:
     """The row of ``headline`` in the report, with ``None`` where a source does not give the value.
 
-    ``forms`` answers by closed forms, and ``simulated`` has each simulator's answers.  If the
-    record's value is that of our own simulation of single packets (a replay), the row has this
-    value, and ns-2's in the text beside it.
+    ``forms`` computes values from predictions of closed forms, and ``simulated`` from those of each
+    simulator.  If the record's value is that of our own simulation of single packets (a replay),
+    the row has this value, and ns-2's in the text beside it.
     """
     [record] = [record for record in records(paper) if record.item == headline.item]
     check = judge(paper, record, runs)
@@ -118,16 +118,19 @@ def _cause(check: Check) -> str:
 
 
 def _index(x2: int, alpha: float, beta: float, runs: Runs) -> float:
-    """Jain's index of the two connections of ``tsang``, whose delays ``x2`` sets."""
-    return jain(runs(two(x2, alpha, beta)).mean)
+    """Jain's index of the two Vegas connections of ``tsang``.
+
+    ``x2`` is the delay of the second connection's last link, in ms.
+    """
+    return jain(runs(two_connections(x2, alpha, beta)).mean)
 
 
 def _longer_loses(runs: Runs) -> str:
-    """A text: in how many cases the connection with the longer delay gets over 1 % less.
+    """A text: in how many cases the second connection, whose delay is longer, gets over 1 % less.
 
-    Only cases with a delay of 10 ms or more count.
+    Only cases in which the second one's last link has a delay ``x2`` of 10 ms or more count.
     """
-    rates = [runs(two(x2)).mean for x2 in DELAYS if x2 >= 10]
+    rates = [runs(two_connections(x2)).mean for x2 in DELAYS if x2 >= 10]
     lost = sum(bool(first > 1.01 * second) for first, second in rates)
     return f"in {lost} of {len(rates)}"
 
@@ -153,8 +156,8 @@ def _sum(runs: Runs) -> float:
 
 
 def _early_over_late(runs: Runs) -> float:
-    """Mean rate of the first five over that of the last five of ten sources."""
-    early, late = halves(1.0, 3.0, 0.0, runs)
+    """Mean rate of the first five of ten sources to arrive, over that of the last five."""
+    early, late = halves(alpha=1.0, beta=3.0, noise=0.0, runs=runs)
     return early / late
 
 
@@ -197,9 +200,9 @@ def _printed_ratio(B: float, mu: float) -> float:
     return vegas / reno
 
 
-def _masked(runs: Runs) -> float:
-    """What one NewReno flow gets marked as Vegas, over what it gets marked as NewReno."""
-    return gain(1, 0, SETTINGS[0], runs)[0]
+def _wrongly_marked(runs: Runs) -> float:
+    """Rate of one NewReno flow that is marked as Vegas, over that of one that is marked right."""
+    return gain(newreno=1, vegas=0, setting=SETTINGS[0], runs=runs)[0]
 
 
 BONALD = 0.2 + 3.0 / CAPACITY * 19 * harmonic(19)  # s, printed baseRTT of the 20th source
@@ -341,7 +344,7 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
         Headline(
             "section V, one NewReno flow marked as Vegas does not improve its performance",
             "rate of one NewReno flow marked as Vegas, over its rate if marked as NewReno",
-            _masked,
+            _wrongly_marked,
             printed="at most 1",
         ),
     ),

@@ -18,7 +18,7 @@ from paper_checks.evaluation.scenes import pair
 from paper_checks.podlesny.router import dumbbell
 from paper_checks.runs import NoRun, Runs
 from paper_checks.tsang.replay import replay
-from paper_checks.tsang.scenes import DELAYS, two
+from paper_checks.tsang.scenes import DELAYS, two_connections
 from paper_checks.tsang.table3 import LATE, TABLE_3
 from vegasmodel import plots, simulation
 from vegasmodel.results.prediction import Prediction
@@ -38,7 +38,10 @@ class Picture(NamedTuple):
 
 
 def pictures(paper: str, runs: Runs) -> list[Picture]:
-    """The pictures of one paper; if stored runs are missing, without markers."""
+    """The pictures of one paper: models as curves, measurements as markers.
+
+    Markers of measurements that are not stored are left out.
+    """
     makers: dict[str, Callable[[Runs], list[Picture]]] = {
         "tsang": _tsang,
         "boutremans": _boutremans,
@@ -71,7 +74,7 @@ def _tsang(runs: Runs) -> list[Picture]:
     found = []
     for name, alpha, beta in (("table 3", 1, 3), ("table 4", 3, 3)):
         delays = [float(x2) for x2 in sorted(DELAYS)]
-        scenes = [two(x2, alpha, beta) for x2 in delays]
+        scenes = [two_connections(x2, alpha, beta) for x2 in delays]
         models = {
             model: _ratios(zip(delays, (_answers([s], [model]) for s in scenes), strict=True))
             for model in ("network", "rounds")
@@ -99,10 +102,11 @@ def _tsang(runs: Runs) -> list[Picture]:
 
 
 def _replayed(x2: float, alpha: int, beta: int) -> float:
-    """The ratio by the printed rule, packet by packet.
+    """Rate of source 2 over that of source 1, simulated packet by packet with the printed rule.
 
-    As the printed tables show, the longer connection's packet is the first in table 4 (alpha =
-    beta), the shorter one's in table 3.
+    Two packets can arrive at the link at the same instant.  Which one goes first decides the rates,
+    and the paper does not state it.  The printed values fit if the packet of the longer connection
+    is the first in table 4 (alpha = beta), and that of the shorter one in table 3.
     """
     first, second = replay(x2, alpha, beta, longer_first=alpha == beta)
     return second.rate(LATE) / first.rate(LATE)

@@ -7,7 +7,7 @@ import pytest
 
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import DURATION, replay
-from paper_checks.tsang.scenes import CAPACITY, DELAYS, base_rtt, two
+from paper_checks.tsang.scenes import CAPACITY, DELAYS, base_rtt, two_connections
 
 CASES = [(x2, pair) for x2 in DELAYS for pair in ((1, 3), (1, 1), (2, 2), (3, 3))]
 
@@ -16,14 +16,14 @@ CASES = [(x2, pair) for x2 in DELAYS for pair in ((1, 3), (1, 1), (2, 2), (3, 3)
 def test_with_rounding_it_is_ns2(x2: int, pair: tuple[int, int]) -> None:
     """Both connections have as many ACKs in 60 s as in ns-2 2.35."""
     ours = replay(x2, *pair, rounded=True, start=0.0)
-    ns2 = Runs()(two(x2, *pair)).acks
+    ns2 = Runs()(two_connections(x2, *pair)).acks
     assert [len(c.received) for c in ours] == ns2.tolist()
 
 
 @pytest.mark.parametrize("x2", DELAYS)
 def test_with_rounding_the_windows_are_those_of_ns2(x2: int) -> None:
     late = [c.rounds[-1].window for c in replay(x2, rounded=True, start=0.0)]
-    assert late == pytest.approx(Runs()(two(x2, warmup=30.0)).window[0], rel=1e-5)
+    assert late == pytest.approx(Runs()(two_connections(x2, warmup=30.0)).window[0], rel=1e-5)
 
 
 def test_the_link_is_full_and_never_fuller() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from paper_checks.findings.page import Page, table
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import replay
-from paper_checks.tsang.scenes import CAPACITY, DELAYS, base_rtt, two
+from paper_checks.tsang.scenes import CAPACITY, DELAYS, base_rtt, two_connections
 from paper_checks.tsang.table3 import CONVERGED, TABLE_3
 from vegasmodel.equilibrium import rates
 from vegasmodel.plots.style import BLACK, COLORS, DASHES, GREEN, GREY, MARKERS, figure, legend, tidy
@@ -30,9 +30,7 @@ COLUMNS = (
     "theory, 2 and 2",
     "rounds of Linux, 1 and 3",
 )
-
-
-PRINT, RULE, NS2, NS2_EQUAL, LINUX = 0, 1, 2, 4, 6  # places in COLUMNS
+PRINT, RULE, NS2, NS2_EQUAL, LINUX = 0, 1, 2, 4, 6  # indices of COLUMNS
 
 
 def _replayed(x2: int, longer_first: bool = False, known: bool = False) -> float:
@@ -61,7 +59,9 @@ def _theory(x2: int, alpha: float, beta: float, runs: Runs) -> float:
     The theory is equation (6) of Boutremans and Le Boudec with the threshold (alpha + beta)/2 and
     the baseRTTs measured in ns-2.
     """
-    base = runs(two(x2, alpha, beta, warmup=CONVERGED if beta > alpha else 0.01)).base_rtt
+    base = runs(
+        two_connections(x2, alpha, beta, warmup=CONVERGED if beta > alpha else 0.01)
+    ).base_rtt
     assert base is not None
     over_estimates = np.maximum(base - np.array([base_rtt(1), base_rtt(x2)]), 0.0)
     middle = 0.5 * (alpha + beta)
@@ -71,7 +71,7 @@ def _theory(x2: int, alpha: float, beta: float, runs: Runs) -> float:
 
 def _linux(x2: int) -> float:
     """Rate of the connection with the shorter delay over the other's, with Linux's Vegas."""
-    scenario = two(x2, warmup=CONVERGED)
+    scenario = two_connections(x2, warmup=CONVERGED)
     flows = tuple(dataclasses.replace(flow, variant="linux") for flow in scenario.flows)
     found = predict(dataclasses.replace(scenario, flows=flows), "rounds").throughput
     assert found is not None
@@ -85,8 +85,8 @@ def _rows(runs: Runs) -> np.ndarray:
     """
     rows = []
     for x2 in DELAYS[:-1]:
-        by_1_3 = runs(two(x2, warmup=CONVERGED)).mean  # with alpha 1, beta 3
-        by_2_2 = runs(two(x2, 2.0, 2.0)).mean
+        by_1_3 = runs(two_connections(x2, warmup=CONVERGED)).mean  # with alpha 1, beta 3
+        by_2_2 = runs(two_connections(x2, 2.0, 2.0)).mean
         rows.append(
             [
                 TABLE_3[x2][4],

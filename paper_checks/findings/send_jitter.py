@@ -23,7 +23,7 @@ from paper_checks.findings.page import Page, table
 from paper_checks.podlesny.scenes import figure_1
 from paper_checks.runs import Runs
 from paper_checks.spread import SEEDS
-from paper_checks.tsang.scenes import DELAYS, two
+from paper_checks.tsang.scenes import DELAYS, two_connections
 from vegasmodel.metrics import Floats, jain
 from vegasmodel.plots.style import BLACK, BLUE, DASHES, GREY, figure, legend, tidy
 from vegasmodel.predictor import predict
@@ -65,6 +65,15 @@ def waiting(scenario: Scenario, runs: int = SEEDS) -> Scenario:
 def _first_over_second(rates: Rates) -> list[float]:
     """The first source's rate over the second's in each scenario."""
     return [float(r[0] / r[1]) for r in rates]
+
+
+def _sack_over_reno(rates: Rates) -> list[float]:
+    """SACK's ratio of the first source's rate to the second's, divided by that of Reno.
+
+    The scenarios alternate: two Reno sources, then two SACK sources with the same delays.
+    """
+    ratios = _first_over_second(rates)
+    return [sack / reno for reno, sack in zip(ratios[::2], ratios[1::2], strict=True)]
 
 
 def _last_over_first(rates: Rates) -> list[float]:
@@ -144,7 +153,7 @@ CONCLUSIONS = (
         "Reno's)",
         "2.47, 1.51",
         tuple(delays(law, x * 1e-3) for x in X[3:] for law in ("reno", "sack")),
-        lambda rates: [b / a for a, b in zip(*[iter(_first_over_second(rates))] * 2, strict=True)],
+        _sack_over_reno,
         lambda x: min(x) > 1,
     ),
     Conclusion(
@@ -212,7 +221,7 @@ CONCLUSIONS = (
         "alpha 1, beta 3: of two Vegas connections, the one with the longer delay gets less (in "
         "how many of 11 cases)",
         "11",
-        tuple(two(x2) for x2 in DELAYS[:-2]),
+        tuple(two_connections(x2) for x2 in DELAYS[:-2]),
         _longer_loses,
         lambda x: x[0] == 11,
     ),
@@ -220,7 +229,7 @@ CONCLUSIONS = (
         "tsang",
         "alpha = beta = 3 is fair (least fairness index over the 13 delays)",
         "0.999",
-        tuple(two(x2, 3.0, 3.0) for x2 in DELAYS),
+        tuple(two_connections(x2, 3.0, 3.0) for x2 in DELAYS),
         _least_index,
         lambda x: x[0] > 0.9,
     ),

@@ -12,16 +12,16 @@ import numpy as np
 from paper_checks.checks import Found, Record, by_theory, from_printed_numbers, rises, rounding
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import MAX_WINDOW, replay
-from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, two
+from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, two_connections
 from paper_checks.tsang.table3 import CONVERGED, PACKET
 from paper_checks.tsang.table4 import CASES, SETTLED, VEGAS, as_printed, each_case, index
 from paper_checks.tsang.text import SHORTEST
 from vegasmodel.metrics import jain
 
-FAIR = CAPACITY / 2  # pkt/s
+FAIR = CAPACITY / 2  # pkt/s, an equal share for each of the two connections
 # s, printed in table 4: least RTTs of the longer connection for all of DELAYS but the last
 PRINTED = (0.231, 0.211, 0.191, 0.171, 0.151, 0.131, 0.111, 0.091, 0.071, 0.051, 0.031, 0.021)
-LOWER = 15.0  # packets, RED's lower threshold
+RED_LOWER = 15.0  # packets, RED's lower threshold
 RULE = "Packet by packet with the printed rules (paper_checks/tsang/replay.py)."
 
 
@@ -36,15 +36,15 @@ def _index_limits() -> Found:
 LATER = 10.0  # s: how long after the first source the second one starts
 
 
-def _gain(runs: Runs) -> Found:
+def _gains_by_a_later_start(runs: Runs) -> Found:
     """Whether the second source gets more if it starts later than if both start at once.
 
-    It must get more in most cases and less in none.  Only delays are used at which the later start
-    increases its over-estimate of baseRTT.
+    The second source is the one with the longer delay.  It must get more in most cases and less in
+    none.  Only delays are used at which the later start increases its over-estimate of baseRTT.
     """
-    gains = {}  # by x2: the second source's rate if it starts later, over that otherwise
+    gains = {}  # by x2: second source's rate if it starts later, over that if both start at once
     for x2 in DELAYS:
-        (_, at_once), (_, later) = replay(x2), replay(x2, later_by=LATER)
+        (_, at_once), (_, later) = replay(x2), replay(x2, later_by=LATER)  # the second sources
         if later.base > at_once.base + 0.01 * PACKET:
             gains[x2] = later.rate(CONVERGED) / at_once.rate(CONVERGED)
     more = sum(gain > 1.01 for gain in gains.values())
@@ -56,35 +56,36 @@ def _gain(runs: Runs) -> Found:
     )
 
 
-def _by_backlog(runs: Runs) -> Found:
+def _packets_over_rates(runs: Runs) -> Found:
     """The ratio of the two connections' packets at R1, divided by the ratio of their rates.
 
-    It is 1 if the rates are as the packets in the queue.  The result is a mean over the delays x2.
+    The quotient is 1 if the connections share the link as they share the queue, as the paper says.
+    The result is its mean over the delays x2.
     """
-    found = []
+    quotients = []
     for x2 in DELAYS:
         first, second = replay(x2)
         packets = first.held(CONVERGED) / second.held(CONVERGED)
-        found.append(packets / (first.rate(CONVERGED) / second.rate(CONVERGED)))
+        quotients.append(packets / (first.rate(CONVERGED) / second.rate(CONVERGED)))
     return Found(
-        float(np.mean(found)),
-        detail=f"At single delays {min(found):.2f} to {max(found):.2f}, since the packets of the "
-        "two do not wait equally long.",
+        float(np.mean(quotients)),
+        detail=f"At single delays {min(quotients):.2f} to {max(quotients):.2f}, since the packets "
+        "of the two do not wait equally long.",
     )
 
 
-def _unlimited(runs: Runs) -> Found:
+def _below_window_limit(runs: Runs) -> Found:
     """Whether all windows with alpha 1 and beta 3 stay below the advertised window of 30 packets.
 
     The result's detail has the largest window with each pair of thresholds.
     """
     largest = {
         name: max(
-            r.window
+            each_round.window
             for x2 in DELAYS
             for longer_first in (False, True)
-            for c in replay(x2, *pair, longer_first=longer_first)
-            for r in c.rounds
+            for connection in replay(x2, *pair, longer_first=longer_first)
+            for each_round in connection.rounds
         )
         for name, pair in VEGAS.items()
     }
@@ -94,17 +95,20 @@ def _unlimited(runs: Runs) -> Found:
 
 def _below_red(runs: Runs) -> Found:
     """Whether the mean queue by ns-2 is below RED's lower threshold at each delay."""
-    queues = {x2: runs(two(x2, warmup=CONVERGED)).queue for x2 in DELAYS}
+    queues = {x2: runs(two_connections(x2, warmup=CONVERGED)).queue for x2 in DELAYS}
     worst = max(queues, key=lambda x2: queues[x2])
     return Found(
-        queues[worst] < LOWER, detail=f"At most {queues[worst]:.1f} packets, at x2 = {worst} ms."
+        queues[worst] < RED_LOWER,
+        detail=f"At most {queues[worst]:.1f} packets, at x2 = {worst} ms.",
     )
 
 
-def _queues(runs: Runs) -> Found:
-    """Whether the mean queue over the delays grows with delta."""
+def _queue_grows_with_delta(runs: Runs) -> Found:
+    """Whether the mean queue over the delays grows with delta (alpha = beta), by ns-2."""
     names = ("Vegas-1", "Vegas-2", "Vegas-3")
-    means = [float(np.mean([runs(two(x2, *VEGAS[n])).queue for x2 in DELAYS])) for n in names]
+    means = [
+        float(np.mean([runs(two_connections(x2, *VEGAS[n])).queue for x2 in DELAYS])) for n in names
+    ]
     text = ", ".join(f"{mean:.2f}" for mean in means)
     return Found(rises(means), detail=f"Packets with delta 1, 2, 3: {text}.")
 
@@ -114,11 +118,11 @@ def _expected(name: str, x2: int, longer_first: bool) -> float:
 
     ``name`` is the paper's name of the thresholds, such as "Vegas-1".
     """
-    late = replay(x2, *VEGAS[name], longer_first=longer_first)[1].decisions(SETTLED)
-    return float(np.mean([r.expected for r in late])) / BITS
+    _, longer = replay(x2, *VEGAS[name], longer_first=longer_first)
+    return float(np.mean([r.expected for r in longer.decisions(SETTLED)])) / BITS
 
 
-def _relieved(runs: Runs) -> Found:
+def _below_fair_share_with_1_only(runs: Runs) -> Found:
     """Whether the longer connection's expected rate is below the fair share with delta 1 only."""
     names = ("Vegas-1", "Vegas-2", "Vegas-3")
     found = [[_expected(name, *case) for name in names] for case in as_printed()]
@@ -127,7 +131,7 @@ def _relieved(runs: Runs) -> Found:
     return Found(holds, detail=f"With delta 1/2/3: {text} The fair share is {FAIR:g}.")
 
 
-def _unstable(runs: Runs) -> Found:
+def _least_stable_thresholds(runs: Runs) -> Found:
     """The pair of thresholds with which Jain's index has the largest range over the delays."""
     spans = {n: float(np.ptp([index(x2, n) for x2 in DELAYS])) for n in VEGAS}
     text = ", ".join(f"{name} {span:.3f}" for name, span in spans.items())
@@ -147,7 +151,7 @@ RECORDS = (
         "table 1, point 5a, a second source that starts later over-estimates and gets more",
         "table",
         printed=True,
-        compute=_gain,
+        compute=_gains_by_a_later_start,
         note=f"The print has 'may'. Read as: more in most cases, and less in none. The second "
         f"source starts {LATER:g} s after the first, or both start at once; alpha 1, beta 3; rates "
         f"from 30 s on. {RULE}",
@@ -157,7 +161,7 @@ RECORDS = (
         "section 3.1, the window of 30 is no limit",
         "claim",
         printed=True,
-        compute=_unlimited,
+        compute=_below_window_limit,
         note="Both windows in the 13 cases with alpha 1 and beta 3, whichever connection's packet "
         "is the first at R1. "
         f"{RULE} Section 3.3 names the advertised window as another limit of the longer "
@@ -176,7 +180,7 @@ RECORDS = (
         "section 3.2, FIFO: the rates are as the packets in the queue",
         "claim",
         printed=1.0,
-        compute=_by_backlog,
+        compute=_packets_over_rates,
         prints=("reflects the ratio of the bandwidth sharing",),
         tolerance=0.1,
         note="computed: the ratio of the two connections' packets at R1, divided by the ratio of "
@@ -198,14 +202,14 @@ RECORDS = (
         "section 3.3, the larger delta the more packets wait",
         "claim",
         printed=True,
-        compute=_queues,
+        compute=_queue_grows_with_delta,
         note="Mean queue over the 13 delays; ns-2 2.35.",
     ),
     Record(
         "section 3.3, the longer's expected rate: under the fair share with Vegas-1 alone",
         "claim",
         printed=True,
-        compute=_relieved,
+        compute=_below_fair_share_with_1_only,
         note=f"pkt/s from 30 s on. {CASES}",
         source="replay",
     ),
@@ -213,7 +217,7 @@ RECORDS = (
         "abstract, with alpha = beta = 1 the fairness is unstable",
         "claim",
         printed="Vegas-1",
-        compute=_unstable,
+        compute=_least_stable_thresholds,
         note=f"Read as the largest range of the index over the 13 delays. {RULE}",
         source="replay",
     ),

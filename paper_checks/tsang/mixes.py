@@ -25,7 +25,7 @@ from vegasmodel.scenario import Red, Scenario, load
 Pair = tuple[float, float]  # two thresholds in packets: alpha and beta, or RED's
 Mix = tuple[str, int]  # a part of table 6, and the number of flows
 PAPERS_RUNS = 7  # over which the paper averages
-MANY = 28  # runs of one law: with 7 runs no law was clearly the fairer one
+RUNS_OF_ONE_LAW = 28  # runs of one law: with 7 runs no law was clearly the fairer one
 SIZES = (30, 100, 200)  # numbers of flows
 SHARES = (0.3, 0.5, 0.7)  # parts of the flows that are Vegas
 VEGAS_3, VEGAS_1_3 = (3.0, 3.0), (1.0, 3.0)  # alpha and beta, packets
@@ -89,6 +89,7 @@ def mix(n: int, share: float, thresholds: Pair, red: Pair, x: int = 30) -> Scena
         dataclasses.replace(base.flows[0], count=max(vegas, 1), alpha=alpha, beta=beta, rtt=rtt),
         dataclasses.replace(base.flows[1], count=max(n - vegas, 1), rtt=rtt),
     )
+    # a law without flows is left out: a scenario takes no count of 0
     flows = tuple(flow for flow, k in zip(kinds, (vegas, n - vegas), strict=True) if k)
     name = (
         f"tsang-mix-{vegas}-vegas-{alpha:g}-{beta:g}-{n - vegas}-reno-"
@@ -97,38 +98,38 @@ def mix(n: int, share: float, thresholds: Pair, red: Pair, x: int = 30) -> Scena
     return dataclasses.replace(base, name=name, links=(link,), flows=flows)
 
 
-MAY = "; with RED's low thresholds the text says that Vegas 'may' get more"
-
 # --- table 6 ---------------------------------------------------------------------------------
 
+MAY = "; with RED's low thresholds the text says that Vegas 'may' get more"
 
-def _logs(found: Groups) -> Floats:
+
+def _log_ratios(found: Groups) -> Floats:
     """ln(rate of a Vegas flow/rate of a Reno flow) of each run."""
     return np.asarray(np.log(found.throughput[:, 0] / found.throughput[:, 1]))
 
 
-def _cells(runs: Runs, n: int, table: str, x: int) -> tuple[Floats, str]:
-    """The logarithm of the ratio Vegas/Reno in each run (``_logs``), and a row of table 6 as text.
+def _log_ratios_and_row(runs: Runs, n: int, table: str, x: int) -> tuple[Floats, str]:
+    """The logarithm of the ratio Vegas/Reno in each run, and a row of table 6 as text.
 
-    The logarithm is a mean over ``SHARES``, the parts of the flows that are Vegas.  ``n`` is the
-    number of flows, ``table`` the part of table 6, and ``x`` sets the RTT (``mix``).
+    The logarithm (``_log_ratios``) is a mean over ``SHARES``, the parts of the flows that are
+    Vegas.  ``n`` is the number of flows, ``table`` the part of table 6, and ``x`` sets the RTT.
     """
     logs, cells = [], []  # for each of SHARES
     for share in SHARES:
         found = runs.groups(mix(n, share, *TABLES[table], x))
-        logs.append(_logs(found))
+        logs.append(_log_ratios(found))
         vegas, reno = BITS * found.mean
         cells.append(f"{100 * share:g} %: {found.jain.mean():.3f}, {vegas:.0f}, {reno:.0f}")
     text = f"Share of Vegas: index, bit/s of Vegas, of Reno: {'; '.join(cells)}."
     return np.asarray(np.mean(logs, axis=0)), text
 
 
-def _later(runs: Runs, n: int, table: str, x: int) -> Floats:
-    """``_logs`` with RED's defaults of ns-2 2.35, instead of the older ones of all other runs.
+def _log_ratios_with_newer_red(runs: Runs, n: int, table: str, x: int) -> Floats:
+    """``_log_ratios`` with RED's defaults of ns-2 2.35; half of the flows are Vegas.
 
-    Half of the flows are Vegas.
+    All other runs have older defaults, those of before April 2001.
     """
-    return _logs(runs.groups_automatic(mix(n, 0.5, *TABLES[table], x)))
+    return _log_ratios(runs.groups_automatic(mix(n, 0.5, *TABLES[table], x)))
 
 
 def _factor(logs: Floats) -> str:
@@ -142,9 +143,9 @@ def _factor(logs: Floats) -> str:
 
 
 def clear(leads: Floats, names: tuple[str, str]) -> str:
-    """The one of two that leads by more than two standard errors, or "neither".
+    """The one of the two ``names`` that leads by more than two standard errors, or "neither".
 
-    ``leads`` has for each run by how much the first of ``names`` leads the second.
+    ``leads`` has for each run by how much the first one leads the second.
     """
     mean, error = float(leads.mean()), float(standard_error(leads))
     if abs(mean) <= 2 * error:
@@ -161,7 +162,7 @@ def _winner(n: int, table: str, printed: str, runs: Runs) -> Found:
     """
     leaders, texts = [], []  # for each RTT
     for x, rtt in RTTS.items():
-        logs, cells = _cells(runs, n, table, x)
+        logs, cells = _log_ratios_and_row(runs, n, table, x)
         leaders.append(clear(logs, LAWS))
         texts.append(
             f"RTTs of {rtt}: {leaders[-1]} leads, Vegas over Reno {_factor(logs)}. {cells}"
@@ -170,7 +171,7 @@ def _winner(n: int, table: str, printed: str, runs: Runs) -> Found:
     if set(leaders) != {printed}:
         undecided = GUESSED if len(set(leaders)) == 1 else f"{GUESSED} Here the RTT decides."
     else:
-        later = {rtt: _later(runs, n, table, x) for x, rtt in RTTS.items()}
+        later = {rtt: _log_ratios_with_newer_red(runs, n, table, x) for x, rtt in RTTS.items()}
         ratios = "; ".join(f"RTTs of {rtt} {_factor(logs)}" for rtt, logs in later.items())
         texts.append(f"{LATER} and half of the flows Vegas: {ratios}.")
         if {clear(logs, LAWS) for logs in later.values()} != {printed}:
@@ -190,14 +191,14 @@ PAIRS: dict[str, tuple[tuple[Mix, Mix], ...]] = {
 }
 
 
-def _moved(runs: Runs, one: Mix, other: Mix) -> tuple[bool, str]:
+def _ratio_differs(runs: Runs, one: Mix, other: Mix) -> tuple[bool, str]:
     """Whether the ratio Vegas/Reno differs between two mixes with each RTT, and by how much.
 
     The second value is a text: by which factor the ratio differs with each RTT.
     """
-    differ, parts = [], []  # for each RTT
+    differ, parts = [], []  # for each RTT: whether the ratios differ, and a text
     for x in RTTS:
-        logs = [_cells(runs, n, table, x)[0] for table, n in (one, other)]
+        logs = [_log_ratios_and_row(runs, n, table, x)[0] for table, n in (one, other)]
         difference, error = difference_and_error(*logs)
         differ.append(abs(difference) > 2 * error)
         parts.append(f"{np.exp(difference):.2f} (within a factor of {np.exp(2 * error):.2f})")
@@ -205,7 +206,7 @@ def _moved(runs: Runs, one: Mix, other: Mix) -> tuple[bool, str]:
     return all(differ), f"{table} with {n} over {other_table} with {m} flows {' and '.join(parts)}"
 
 
-def _depends(runs: Runs) -> Found:
+def _each_quantity_counts(runs: Runs) -> Found:
     """Whether RED's thresholds, alpha and beta, and the flows each change the ratio Vegas/Reno.
 
     For each of these three quantities we compare pairs of mixes that differ in it alone.  The ratio
@@ -214,7 +215,7 @@ def _depends(runs: Runs) -> Found:
     """
     rows, shown = [], []
     for what, pairs in PAIRS.items():  # the quantity, and its pairs of mixes
-        found = [_moved(runs, *pair) for pair in pairs]
+        found = [_ratio_differs(runs, *pair) for pair in pairs]
         moved = [text for differs, text in found if differs]
         shown.append(bool(moved))
         texts = moved[:1] or [text for _, text in found]
@@ -222,16 +223,15 @@ def _depends(runs: Runs) -> Found:
     return Found(all(shown), detail=f"Changed by {'; by '.join(rows)}.", missing=GUESSED)
 
 
-def _tenth(
+def _one_of_two_rtts(
     statistic: Callable[[Runs, int], Floats], printed: float, unit: float, runs: Runs
 ) -> Found:
     """The mean of ``statistic`` for 200 flows, 10 % of them Vegas, with one of two RTTs.
 
-    The RTTs are those of ``RTTS``, since our copy of the paper lacks the one that it had.  We take
-    the one whose mean is further from the printed value.  With the other RTT the mean is
-    at least as near to the print.  ``statistic`` has
-    the arguments runs and x, which sets the RTT, and returns a value for each run.  ``unit`` is
-    that of the last printed digit.
+    Our copy of the paper does not state the RTT.  So we compute the mean with both of ``RTTS``, and
+    take the one that is further from the printed value: if it agrees, the other one does, too.
+    ``statistic`` has the arguments runs and x, which sets the RTT, and returns a value for each
+    run.  ``unit`` is that of the last printed digit.
     """
     values = {x: statistic(runs, x) for x in RTTS}
     x = max(values, key=lambda k: abs(values[k].mean() - printed))
@@ -243,7 +243,7 @@ def _tenth(
 
 
 def _index(runs: Runs, x: int) -> Floats:
-    """Jain's index of each run for 200 flows, 10 % of them Vegas."""
+    """Jain's index of each run for 200 flows, 10 % of them Vegas; ``x`` sets the RTT."""
     return runs.groups(mix(200, 0.1, VEGAS_3, HIGH, x)).jain
 
 
@@ -312,7 +312,7 @@ def table_6() -> list[Record]:
             f"table 6a, 10 % of 200 flows: {name}",
             "table",
             printed=printed,
-            compute=partial(_tenth, statistic, printed, unit),
+            compute=partial(_one_of_two_rtts, statistic, printed, unit),
             note=f"{RUN} Computed: mean of 7 runs with one of the two RTTs, the one with which "
             f"the mean is further from the print. {spread}",
         )
@@ -332,7 +332,7 @@ def table_6() -> list[Record]:
             "abstract, fairness of Reno and Vegas depends on RED, the flows, alpha and beta",
             "claim",
             printed=True,
-            compute=_depends,
+            compute=_each_quantity_counts,
             note="Read as: for each of the three there are two mixes that differ in it alone, and "
             "whose ratios of Vegas's goodput to Reno's differ by more than two standard errors "
             "with both RTTs. Either mix may have the larger ratio, since the text does not say "
@@ -346,9 +346,12 @@ def table_6() -> list[Record]:
 
 
 def _alone(runs: Runs, n: int, vegas: bool, x: int) -> Floats:
-    """Index of each of ``MANY`` runs of ``n`` flows of one law: Vegas if ``vegas``, else Reno."""
+    """Jain's index of each of many runs of ``n`` flows of one law: Vegas if ``vegas``, else Reno.
+
+    There are ``RUNS_OF_ONE_LAW`` runs.  ``x`` sets the RTT (``mix``).
+    """
     scenario = mix(n, float(vegas), VEGAS_3, HIGH, x)
-    many = dataclasses.replace(scenario.run, runs=MANY)
+    many = dataclasses.replace(scenario.run, runs=RUNS_OF_ONE_LAW)
     return runs.groups(dataclasses.replace(scenario, run=many)).jain
 
 
@@ -378,7 +381,7 @@ def _fairer(n: int, rtts: tuple[int, ...], runs: Runs) -> Found:
 NEITHER = "The runs do not decide: neither law leads by two standard errors."
 
 
-def _stabler(runs: Runs) -> Found:
+def _reno_more_stable(runs: Runs) -> Found:
     """Whether Reno's index has a smaller standard deviation over the runs than Vegas's.
 
     It must be so with both RTTs.  The result is undecided if the two standard deviations are equal
@@ -386,7 +389,7 @@ def _stabler(runs: Runs) -> Found:
     """
     # ln of a standard deviation over n runs has the variance 1/(2 (n - 1)), the difference of two
     # such logarithms twice that
-    two_errors = 2 * np.sqrt(2 / (2 * (MANY - 1)))
+    two_errors = 2 * np.sqrt(2 / (2 * (RUNS_OF_ONE_LAW - 1)))
     ratios, texts = [], []
     for x, rtt in RTTS.items():
         reno, vegas = (float(_alone(runs, 100, vegas, x).std(ddof=1)) for vegas in (False, True))
@@ -407,7 +410,7 @@ def _stabler(runs: Runs) -> Found:
     return Found(max(ratios) < 1, detail=text, missing=GUESSED, undecided=undecided)
 
 
-def _higher(runs: Runs) -> Found:
+def _fairer_with_high_thresholds(runs: Runs) -> Found:
     """Whether RED's high thresholds raise the index, for 30 and for 100 Vegas flows alone.
 
     ln(index) must rise by more than two standard errors with each RTT.
@@ -455,7 +458,7 @@ def one_law() -> list[Record]:
             "section 4, many flows: Reno's fairness is more stable",
             "claim",
             printed=True,
-            compute=_stabler,
+            compute=_reno_more_stable,
             note=f"100 flows, over the runs. {note}",
         ),
         Record(
@@ -470,7 +473,7 @@ def one_law() -> list[Record]:
             "section 4, Vegas alone is fairer with higher RED thresholds",
             "claim",
             printed=True,
-            compute=_higher,
+            compute=_fairer_with_high_thresholds,
             note="Vegas-3, RED 54/108 against 5/15, 7 runs; read as by more than two standard "
             f"errors. {RUN}",
         ),

@@ -9,9 +9,9 @@ from pathlib import Path
 from paper_checks.topology import SHORT, link_by_link
 from vegasmodel.scenario import Scenario, load
 
-__all__ = ["BITS", "CAPACITY", "DELAYS", "base_rtt", "two"]
+__all__ = ["BITS", "CAPACITY", "DELAYS", "base_rtt", "two_connections"]
 
-BITS = 8000.0  # of a packet
+BITS = 8000.0  # the size of a packet
 CAPACITY = 1.5e6 / BITS  # pkt/s
 DELAYS = (110, 100, 90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 1)  # x2 in ms, in the tables' order
 TRANSMISSION = 1.04 * BITS * (1 / 1.5e6 + 2 / 1e7)  # s: data and ACK over the three links
@@ -23,8 +23,14 @@ def base_rtt(x: float) -> float:
 
 
 @cache
-def two(x2: float, alpha: float = 1.0, beta: float = 3.0, warmup: float = 0.01) -> Scenario:
-    """Both sources start at 0; the second one's last link takes ``x2`` ms."""
+def two_connections(
+    x2: float, alpha: float = 1.0, beta: float = 3.0, warmup: float = 0.01
+) -> Scenario:
+    """The scenario of two Vegas connections that start at 0.
+
+    The second one's last link has a delay of ``x2`` ms; ``alpha`` and ``beta`` are in packets.
+    Means are over the time from ``warmup`` seconds on.
+    """
     base = load(Path(__file__).with_name("two.toml"))
     flows = tuple(dataclasses.replace(f, alpha=float(alpha), beta=float(beta)) for f in base.flows)
     run = dataclasses.replace(base.run, warmup=warmup)

@@ -19,7 +19,7 @@ import numpy as np
 from paper_checks.checks import Found, Record, from_printed_numbers, rounding
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import START, replay
-from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, base_rtt, two
+from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, base_rtt, two_connections
 from vegasmodel.metrics import jain
 
 # x2 in ms: expected and actual rate of connection 1, of connection 2 (bit/s), ratio, index
@@ -51,23 +51,23 @@ REPLAYED = (
 )
 COLUMNS = ("expected rate 1", "actual rate 1", "expected rate 2", "actual rate 2")
 CUT = 1.0  # bit/s: the print is cut off to whole bit/s, which makes an error of less than this
-FEW = 4  # decisions over which the tolerance assumes that the paper averages
+AVERAGED = 4  # decisions; the paper states no number, and for the tolerance we assume this one
 
 
 def _cell(x2: int, column: int) -> Callable[[Runs], Found]:
     """The ``compute`` function for a rate of table 3, bit/s; ``column`` is an index of ``COLUMNS``.
 
     Vegas computes its rates at each decision, once per round trip.  The value is the mean over the
-    decisions from 30 s on.  The paper may average fewer of them, so the tolerance is that of a mean
-    of ``FEW``.
+    decisions from 30 s on.  The paper may average fewer of them.  So the tolerance allows what a
+    mean of ``AVERAGED`` decisions may differ by chance.
     """
 
     def compute(runs: Runs) -> Found:
         """The mean rate over Vegas's decisions from 30 s on; ``runs`` is not used."""
-        connection, actual = divmod(column, 2)  # each connection has an expected, an actual rate
+        connection, actual = divmod(column, 2)  # columns of each connection: expected, actual rate
         late = replay(x2)[connection].decisions(CONVERGED)
         rates = np.array([r.actual if actual else r.expected for r in late])
-        chance = 2 * float(rates.std()) / FEW**0.5  # two standard errors of a mean of FEW
+        chance = 2 * float(rates.std()) / AVERAGED**0.5  # two standard errors of a mean of AVERAGED
         limit = 0.1 * TABLE_3[x2][column]
         return Found(float(rates.mean()), CUT + min(chance, limit))
 
@@ -124,7 +124,11 @@ def index(
 
 
 def _index(x2: int, runs: Runs) -> Found:
-    """Jain's index of the mean rates; the detail has it by other rates and other averages, too."""
+    """Jain's index of a row of table 3, by the packet-by-packet simulation.
+
+    The result's detail also has the index if averages begin earlier, if the other connection's
+    packet is first at R1, by the printed rates, and by ns-2.
+    """
     _, first, _, second, *_ = TABLE_3[x2]
     ns2 = rounded(x2, 1.0, 3.0, runs)
     early = index(x2, since=START + 0.01)
@@ -139,7 +143,7 @@ def _index(x2: int, runs: Runs) -> Found:
 
 def rounded(x2: int, alpha: float, beta: float, runs: Runs) -> float:
     """The index by ns-2, which rounds the backlog, with averages from 10 s after the start on."""
-    return float(runs(two(x2, alpha, beta, warmup=LATE - START)).jain[0])
+    return float(runs(two_connections(x2, alpha, beta, warmup=LATE - START)).jain[0])
 
 
 def derived() -> list[Record]:
@@ -279,14 +283,14 @@ def _ratios(longer_first: bool) -> list[float]:
     return found
 
 
-def _losing(runs: Runs) -> Found:
+def _longer_gets_less(runs: Runs) -> Found:
     """Whether the longer connection gets less at each x2 of 10 ms and more."""
     ratios = _ratios(longer_first=False)
     text = ", ".join(f"{r:.2f}" for r in ratios)
     opposite = _ratios(longer_first=True)
     span = f"{min(opposite):.2f} to {max(opposite):.2f}"
     other = f"with the longer's packet first at R1, as in table 4, {span}"
-    means = [runs(two(x2, warmup=CONVERGED)).throughput[0] for x2 in DELAYS[:-2]]
+    means = [runs(two_connections(x2, warmup=CONVERGED)).throughput[0] for x2 in DELAYS[:-2]]
     ns2 = sum(bool(first > second) for first, second in means)
     return Found(
         min(ratios) > 1,
@@ -297,7 +301,7 @@ def _losing(runs: Runs) -> Found:
 
 def _no_losses(runs: Runs) -> float:
     """Number of packets that ns-2's sources send again in all 13 cases."""
-    return float(sum(runs(two(x2)).retransmits.sum() for x2 in DELAYS))
+    return float(sum(runs(two_connections(x2)).retransmits.sum() for x2 in DELAYS))
 
 
 def conclusions() -> list[Record]:
@@ -313,7 +317,7 @@ def conclusions() -> list[Record]:
             "section 3.2, the longer connection always loses from x2 = 10 ms on",
             "claim",
             printed=True,
-            compute=_losing,
+            compute=_longer_gets_less,
             note="Throughput from 30 s on in the 11 cases, packet by packet with the printed rule; "
             "the shorter connection's packet is the first at R1, as in table 3.",
             source="replay",

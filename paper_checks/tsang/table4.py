@@ -36,7 +36,7 @@ TABLE_4 = {
     5: (0.994, 0.999, 1.000, 0.980),
     1: (1.000, 1.000, 1.000, 1.000),
 }
-ROWS = np.array(list(TABLE_4.values()))
+INDICES = np.array(list(TABLE_4.values()))  # [delays, thresholds]
 # Section 3.3: least and largest actual rate of the shorter connection, pkt/s
 RANGES = {"Vegas-1": (60, 288), "Vegas-2": (90, 125), "Vegas-3": (78, 117)}
 
@@ -102,7 +102,7 @@ def _agreeing(since: float, longer_first: bool = True) -> int:
     )
 
 
-def _begin(runs: Runs) -> Found:
+def _begin_of_averages(runs: Runs) -> Found:
     """Find from when on the paper averages for table 4, in s after the start of the sources.
 
     The paper states 10 ms.  We tried this and the other times in ``BEGINS``.  The result is the
@@ -110,7 +110,9 @@ def _begin(runs: Runs) -> Found:
     time.
     """
     counts = {after: _agreeing(START + after) for after in BEGINS}
-    text = ", ".join(f"from {after:g} s {count} of {ROWS.size}" for after, count in counts.items())
+    text = ", ".join(
+        f"from {after:g} s {count} of {INDICES.size}" for after, count in counts.items()
+    )
     other = max(_agreeing(START + after, longer_first=False) for after in BEGINS)
     return Found(
         max(counts, key=lambda after: counts[after]),
@@ -129,7 +131,7 @@ def begin() -> list[Record]:
             "section 3.1, averages begin 10 ms after the start",
             "claim",
             printed=0.01,
-            compute=_begin,
+            compute=_begin_of_averages,
             prints=("10 ms",),
             note="In seconds. computed: the beginning of the averages with which most cells of "
             "table 4 agree, of eight that we tried; packet by packet, the longer connection's "
@@ -161,10 +163,11 @@ def _range(
 ) -> tuple[float, float]:
     """Least and largest actual rate of one connection from 30 s on, pkt/s.
 
-    The actual rate is the one that Vegas computes at each of its decisions.  ``longer`` chooses the
-    longer connection, otherwise it is the shorter one.
+    The actual rate is the one that Vegas computes at each of its decisions.  ``longer`` says
+    whether the connection is the longer or the shorter one.
     """
-    late = replay(x2, *VEGAS[name], longer_first=longer_first)[longer].decisions(SETTLED)
+    connections = replay(x2, *VEGAS[name], longer_first=longer_first)
+    late = connections[1 if longer else 0].decisions(SETTLED)
     rates = [r.actual / BITS for r in late]
     return min(rates), max(rates)
 
@@ -173,13 +176,13 @@ def _range(
 def nearest(but: tuple[str, int] | None = None) -> int:
     """The delay x2, ms, at which the rates come nearest to the ranges that section 3.3 states.
 
-    The section does not state its delay, so we look for it with all other figures than the one to
-    be compared.  Three ranges with two ends each are six figures.  ``but`` names the one to leave
-    out: the name of its thresholds, and 0 or 1 for the lower or upper end.
+    The section states three ranges with two ends each, but not its delay.  If one of these six
+    numbers is to be compared with ours, the delay must not be chosen with its help.  ``but`` names
+    this number, which is left out: its thresholds' name, and 0 or 1 for the lower or upper end.
     """
 
     def miss(x2: int) -> float:
-        """Sum of the relative errors of the ends."""
+        """Sum of the relative errors of the ranges' ends at the delay ``x2``, without ``but``."""
         return sum(
             abs(_range(x2, name)[end] / ends[end] - 1)
             for name, ends in RANGES.items()
@@ -204,14 +207,15 @@ def as_printed() -> tuple[tuple[int, bool], ...]:
     In these cases the shorter connection's least and largest rate with Vegas-1 are within 10 % of
     the printed ones.
     """
-    ends = RANGES["Vegas-1"]
     return tuple(
         (x2, longer_first)
         for longer_first in (False, True)
         for x2 in DELAYS
         if all(
-            abs(own / end - 1) <= 0.1
-            for own, end in zip(_range(x2, "Vegas-1", longer_first=longer_first), ends, strict=True)
+            abs(rate / printed - 1) <= 0.1
+            for rate, printed in zip(
+                _range(x2, "Vegas-1", longer_first=longer_first), RANGES["Vegas-1"], strict=True
+            )
         )
     )
 
@@ -242,13 +246,16 @@ def _end(name: str, end: int, runs: Runs) -> Found:
 
 
 def _expected(runs: Runs) -> Found:
-    """The longer connection's mean expected rate with Vegas-1, at the delay of ``nearest``."""
-    late = replay(nearest(), *VEGAS["Vegas-1"])[1].decisions(SETTLED)
-    found = float(np.mean([r.expected for r in late])) / BITS
+    """The longer connection's mean expected rate with Vegas-1, pkt/s, at the delay of ``nearest``.
+
+    The result is undecided, since the paper states no delay (``ORDER``).
+    """
+    _, longer = replay(nearest(), *VEGAS["Vegas-1"])
+    found = float(np.mean([r.expected for r in longer.decisions(SETTLED)])) / BITS
     return Found(found, detail=f"x2 = {nearest()} ms, with {found:.1f}.", undecided=ORDER)
 
 
-def _at_the_edge(runs: Runs) -> Found:
+def _longer_stays_at_lower_end(runs: Runs) -> Found:
     """Whether the longer connection's actual rate with Vegas-1 stays near the shorter's lowest.
 
     The range of the longer's rate must be less than 20 % as wide as the shorter's.  The lower ends
@@ -318,7 +325,7 @@ def section_33() -> list[Record]:
             "section 3.3, Vegas-1, the longer stays in a narrow range at the shorter's lowest edge",
             "claim",
             printed=True,
-            compute=_at_the_edge,
+            compute=_longer_stays_at_lower_end,
             note="Read as: the longer's range is less than a fifth as wide as the shorter's, and "
             "the lower ends of both differ by less than this fifth. The note has the shorter's "
             f"range, then the longer's, in pkt/s from 30 s on. {CASES}",
@@ -345,8 +352,10 @@ def section_33() -> list[Record]:
             printed=True,
             compute=from_printed_numbers(
                 Found(
-                    rises(ROWS.mean(axis=0)[:3]),
-                    detail="Means: " + ", ".join(f"{m:.4f}" for m in ROWS.mean(axis=0)[:3]) + ".",
+                    rises(INDICES.mean(axis=0)[:3]),
+                    detail="Means: "
+                    + ", ".join(f"{m:.4f}" for m in INDICES.mean(axis=0)[:3])
+                    + ".",
                 )
             ),
             note="Column means of the printed table 4.",
@@ -374,14 +383,15 @@ def section_33() -> list[Record]:
 
 # --- section 3.4 and the tables whose numbers are lost ---------------------------------------
 
-# the one cell of table 6 that our text has: bit/s of a Vegas and of a Reno flow, Jain's index
+# the one cell of table 6 that our copy has: bit/s of a Vegas and of a Reno flow, Jain's index
 VEGAS_MEAN, RENO_MEAN, INDEX = 67306.0, 47123.0, 0.919
 
 
 def section_34() -> list[Record]:
-    """The records of what the one cell of table 6 in our text implies, and of what our text lacks.
+    """The records of the one cell of table 6 in our copy of the paper, and of what the copy lacks.
 
-    ``mixes`` has the other records of table 6.
+    The cell has the mean rates of Vegas and of Reno flows and Jain's index of all.  We test whether
+    these three numbers fit one another.  ``mixes`` has the other records of table 6.
     """
     n, share = 200, 0.1  # flows, and the part of them that is Vegas
     mean = share * VEGAS_MEAN + (1 - share) * RENO_MEAN
@@ -408,7 +418,7 @@ def section_34() -> list[Record]:
             printed=10,
             blocked="The section contradicts itself: its example has 10 % of Vegas, and the shares "
             "that it says it studies are 30, 50 and 70 %. Which of both is wrong cannot be told, "
-            "as table 6 is missing from our text.",
+            "as table 6 is missing from our copy.",
             source="print",
             note="Percent. printed: the share of the example.",
         ),
@@ -416,7 +426,7 @@ def section_34() -> list[Record]:
             "table 5",
             "table",
             printed=None,
-            blocked="Its numbers are missing from our text; the caption is that of table 4.",
+            blocked="Its numbers are missing from our copy; the caption is that of table 4.",
         ),
         Record(
             "table 2",

@@ -19,17 +19,17 @@ from paper_checks.checks import (
 )
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import alone, replay
-from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, base_rtt, two
+from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, base_rtt, two_connections
 from vegasmodel.metrics import jain
 
-QUOTED = "Quoted from another paper, whose link rate and delays our text of the paper lacks."
+QUOTED = "Quoted from another paper, whose link rate and delays our copy of the paper lacks."
 UNLIMITED = tuple(x2 for x2 in DELAYS if x2 <= 60)  # ms; beyond, the window of 30 is the limit
 SHORTEST, AT_30 = 13.211, 71.211  # ms, section 3.1: least RTTs of connection 1, of 2 at x2 = 30 ms
 EXPECTED_1 = 2422285  # bit/s, expected rate of connection 1 in table 3
 
 
 def introduction() -> list[Record]:
-    """The records of Jain's index, whose properties but not whose formula our text has."""
+    """The records of Jain's index, whose properties but not whose formula our copy has."""
     return [
         Record(
             "section 1, index of k of n equal shares",
@@ -39,7 +39,7 @@ def introduction() -> list[Record]:
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-12,
             note="k/n for 1 of 2, 3 of 4, 2 of 2: (sum b)^2/(n sum b^2). The formula itself is "
-            f"missing from our text. {ARITHMETIC}",
+            f"missing from our copy. {ARITHMETIC}",
         ),
         Record(
             "section 1, index 0.9 means 2/3 for one of two",
@@ -82,14 +82,14 @@ def _most_between(alpha: float, beta: float) -> float:
     return 100 * float(most[0, 1])
 
 
-def _fixed() -> Found:
-    """Whether a single source's window stays as it is after 30 s, at each delay of UNLIMITED."""
+def _single_window_stays() -> Found:
+    """Whether a single source's window does not change after 30 s, at each delay of UNLIMITED."""
     # packets, largest less least window
     swings = [np.ptp([r.window for r in alone(x2).decisions(30.0)]) for x2 in UNLIMITED]
     return Found(max(swings) == 0.0, detail=f"They move by {max(swings):g} packets after 30 s.")
 
 
-def _extra() -> Found:
+def _one_to_three_packets_wait() -> Found:
     """Whether a single source has 1 to 3 packets more in its window than the empty path holds.
 
     The empty path holds throughput times baseRTT.  Only whole packets of the window count.
@@ -105,7 +105,7 @@ def _extra() -> Found:
     )
 
 
-def _moving() -> Found:
+def _all_move_with_equal_thresholds() -> Found:
     """Whether all windows go on changing with equal thresholds, and none with alpha 1, beta 3."""
 
     def moving(alpha: float, beta: float) -> int:
@@ -134,7 +134,7 @@ def rules() -> list[Record]:
             "section 2.1, the window rule keeps alpha to beta packets in the network",
             "equation",
             printed=True,
-            compute=lambda _: _extra(),
+            compute=lambda _: _one_to_three_packets_wait(),
             note="The text has 'extra bytes', read as packets, the unit of alpha and beta. These "
             "are the whole packets of the window less throughput times the RTT of the empty path. "
             f"{single}",
@@ -144,7 +144,7 @@ def rules() -> list[Record]:
             "section 2.1, the window converges to a fixed value",
             "claim",
             printed=True,
-            compute=lambda _: _fixed(),
+            compute=lambda _: _single_window_stays(),
             note=single,
             source="replay",
         ),
@@ -152,7 +152,7 @@ def rules() -> list[Record]:
             "section 2.2, rule of Enhanced Vegas: no window stays fixed any more",
             "equation",
             printed=True,
-            compute=lambda _: _moving(),
+            compute=lambda _: _all_move_with_equal_thresholds(),
             note="Section 1: equal thresholds remove the range of backlogs in which a window "
             "stays. We count the windows that move after 30 s, of 2 connections at 13 delays, "
             "packet by packet with the printed rules (paper_checks/tsang/replay.py).",
@@ -172,7 +172,8 @@ def network() -> list[Record]:
         """Whether no window moves after 5 s, neither by ns-2 nor by the printed rule."""
         # by x2 in ms: how far a window moves, packets; rows 1 and 2 have least and largest windows
         by_ns2 = {
-            x2: float(np.ptp(runs(two(x2, warmup=5.0)).window[1:], axis=0).max()) for x2 in DELAYS
+            x2: float(np.ptp(runs(two_connections(x2, warmup=5.0)).window[1:], axis=0).max())
+            for x2 in DELAYS
         }
         by_rule = {
             x2: max(
@@ -209,7 +210,7 @@ def network() -> list[Record]:
             note="ms, printed in section 3.1; computed: a window of 4 packets divided by table 3's "
             "expected rate 1. It is also 6 ms of propagation and the transmissions of 1040 bytes "
             "at 10, 1.5 and 10 Mbit/s, but we inferred these 10 Mbit/s (and ACKs of 40 B) from "
-            f"it. Our text of the paper lacks the picture. {rounded}",
+            f"it. Our copy of the paper lacks the picture. {rounded}",
         ),
         Record(
             "section 3.1, propagation of connection 2 at x2 = 30 ms",
@@ -263,7 +264,8 @@ def model() -> list[Record]:
     """
     alpha, d, x, delay = 2.0, 0.08, 0.01, 0.03
     base, rtt = d + x, d + delay
-    window = alpha / (1 - base / rtt)  # solves cwnd - (baseRTT/RTT) cwnd = alpha, where it stays
+    # the window stays where the backlog is alpha: cwnd - (baseRTT/RTT) cwnd = alpha
+    window = alpha / (1 - base / rtt)
     note = (
         "At alpha 2, d 80 ms, x 10 ms, Delta 30 ms; computed from the fixed point of the rule. "
         f"{ARITHMETIC}"
