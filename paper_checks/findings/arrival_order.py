@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paper_checks.boutremans.figures import EVERY, by_rule, by_six, in_ns2, mean_and_error
+from paper_checks.boutremans.figures import INTERVALS, by_rule, by_six, in_ns2, mean_and_error
 from paper_checks.boutremans.rule import SEEDS, unhurried
 from paper_checks.boutremans.scenes import CAPACITY, joining, one_by_one
 from paper_checks.boutremans.simulations import ALPHAS, D, base_rtts
@@ -31,8 +31,8 @@ from vegasmodel.scenario import Scenario
 __all__ = ["page"]
 
 N = 20  # sources
-# by how many packets a window changes, and whether the backlog is rounded
-HOW = ((1.0, False), (0.5, False), (1.0, True), (0.5, True))
+# forms of the window rule: by how many packets a window changes, and whether the backlog is rounded
+RULES = ((1.0, False), (0.5, False), (1.0, True), (0.5, True))
 NAMES = ("ns-2", "rounds", "exact recursion", "Bonald's form")
 
 
@@ -63,17 +63,17 @@ def _over_estimates(alpha: float, runs: Runs) -> list[Floats]:
 
 
 def _ratio_by_rounds(scenario: Scenario) -> Floats:
-    """The ratio in each run of ``rounds``."""
+    """The last source's rate over the first one's, in each run of ``rounds``."""
     return advantage(np.asarray(predict(scenario, "rounds").extra["throughput_runs"]))
 
 
 def _slower(runs: Runs) -> str:
     """The table of ratios if the sources arrive at longer intervals, in ns-2 and ``rounds``."""
-    head = ["alpha = beta", *(f"ns-2, every {every:g} s" for every in EVERY)]
-    head.append(f"rounds, every {EVERY[-1]:g} s")
+    head = ["alpha = beta", *(f"ns-2, every {every:g} s" for every in INTERVALS)]
+    head.append(f"rounds, every {INTERVALS[-1]:g} s")
     rows = []
     for alpha in ALPHAS:
-        by_model = _ratio_by_rounds(one_by_one(N, alpha, EVERY[-1]))
+        by_model = _ratio_by_rounds(one_by_one(N, alpha, INTERVALS[-1]))
         cells = map(mean_and_error, [*in_ns2(alpha, runs), by_model])
         rows.append([f"{alpha:g}", *cells])
     return table(head, rows)
@@ -85,7 +85,7 @@ def _by_the_rule() -> str:
     head += ["one packet, rounded", "half a packet, rounded"]
     rows = []
     for alpha in ALPHAS:
-        cells = [mean_and_error(by_rule(alpha, step, rounded)) for step, rounded in HOW]
+        cells = [mean_and_error(by_rule(alpha, step, rounded)) for step, rounded in RULES]
         rows.append([f"{alpha:g}", f"{unhurried(alpha):g} s", *cells])
     return table(head, rows)
 
@@ -184,10 +184,10 @@ trip. With alpha = 5, for example, the queue is still growing towards its equili
 source starts 2 s later. So the next source finds a shorter queue than in theory.
 
 How much of the theories' error does this assumption cause? In the next table a source starts every
-{EVERY[0]:g}, {EVERY[1]:g} or {EVERY[2]:g} s instead of every 2 s, so the queue has more time to
-settle. The table has the ratio of the last source's rate to the first one's, as the mean over
-{one_by_one(N, 1.0, EVERY[0]).run.times} runs with its standard error. The rates are averaged over
-60 s:
+{INTERVALS[0]:g}, {INTERVALS[1]:g} or {INTERVALS[2]:g} s instead of every 2 s, so the queue has more
+time to settle. The table has the ratio of the last source's rate to the first one's, as the mean
+over {one_by_one(N, 1.0, INTERVALS[0]).run.times} runs with its standard error. The rates are
+averaged over 60 s:
 
 {_slower(runs)}
 
@@ -226,5 +226,5 @@ all sources know their true baseRTT, those that start late do not get more (`veg
 boutremans` shows this for the paper's figure 7). If the sources measure their baseRTT and start
 soon after one another, a larger alpha reduces the advantage of starting late. If each source starts
 when the queue has settled, a larger alpha does not reduce this advantage: with an arrival every
-{EVERY[-1]:g} s the ratio in ns-2 is larger with alpha = 3 or 5 than with alpha = 1. A larger alpha
-also makes the queueing delay longer, in proportion to alpha."""
+{INTERVALS[-1]:g} s the ratio in ns-2 is larger with alpha = 3 or 5 than with alpha = 1. A larger
+alpha also makes the queueing delay longer, in proportion to alpha."""

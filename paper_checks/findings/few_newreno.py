@@ -71,7 +71,7 @@ def page(runs: Runs) -> Page:
     )
 
 
-WRONG = ["who", "by", "marked right", "marked wrong", "others in that queue"]  # heads of columns
+WRONG_MARKS = ["who", "by", "marked right", "marked wrong", "others in that queue"]  # columns
 CASES = (  # numbers of NewReno and of Vegas flows that are marked wrong
     ("one NewReno flow marked as Vegas", (1, 0)),
     ("half of the NewReno flows marked as Vegas", (HALF, 0)),
@@ -103,13 +103,15 @@ def _marked(runs: Runs) -> str:
     """The table of throughputs of flows with right and with wrong marks."""
     rows = []
     for who, masked in CASES:
-        own, others = (1, 0) if masked[1] else (0, 1)  # groups of their law, of the other law
+        # groups of flows with a right mark: 0 NewReno, 1 Vegas; group 2 has the wrong mark
+        same_law, other_law = (1, 0) if masked[1] else (0, 1)
         for setting in SETTINGS:
             right = rates(dumbbell(), setting, runs).mean(axis=0)
             wrong = rates(dumbbell(masked=masked), setting, runs).mean(axis=0)
-            cells = right[own], wrong[2], wrong[others]
+            # flows with a wrong mark join the queue of the other law
+            cells = right[same_law], wrong[2], wrong[other_law]
             rows.append([who, setting, *(f"{rate:.1f}" for rate in cells)])
-    return table(WRONG, rows)
+    return table(WRONG_MARKS, rows)
 
 
 def _single(setting: str, runs: Runs) -> str:

@@ -24,8 +24,8 @@ from vegasmodel.scenario import Scenario, load
 
 __all__ = ["page"]
 
-# For each buffer the values of alpha = beta that we run: whole numbers around the fair alpha, since
-# ns-2 rounds the backlog.  SHORT is for the link of ``short``, LONG for that of ``long``.
+# By buffer: the values of alpha = beta that we run.  They are whole numbers around the fair alpha,
+# since ns-2 rounds the backlog.  SHORT is for the link of ``short``, LONG for that of ``long``.
 SHORT = {
     5: (1, 2),
     10: (3, 4),
@@ -35,7 +35,7 @@ SHORT = {
     40: (11, 13, 15, 17),
 }
 LONG = {10: (1, 2, 3), 15: (3, 4, 5), 20: (5, 6, 7), 30: (9, 10, 11, 12), 40: (13, 14, 15, 16)}
-RUNS = 3
+RUNS = 3  # of ns-2, for each buffer and alpha
 
 Losers = Literal["growing", "both"]  # which flows lose a packet when the buffer overflows
 LOSERS: tuple[Losers, ...] = ("growing", "both")
