@@ -1,6 +1,7 @@
 """The five papers as executable records: each equation, table, figure and claim is one record.
 
-``run`` takes seconds, because it reads stored runs of ns-2 and ns-3; ``run(live=True)`` runs both
+A record compares a value that its paper prints with the value that we compute.  ``run`` does so for
+all records in seconds, because it reads stored runs of ns-2 and ns-3; ``run(live=True)`` runs both
 simulators again.  Each paper has a package, named by the paper's key:
 
 - ``tsang``: Tsang and Chang, "Throughput fairness of TCP Vegas";

@@ -37,7 +37,7 @@ __all__ = [
     "value",
 ]
 
-# If several closed forms have equally many broken hypotheses, the more special one answers.
+# If equally many assumptions of several closed forms fail, the first of them in this list answers.
 SPECIAL_FIRST = (
     "rate-delay",
     "red",
@@ -48,33 +48,34 @@ SPECIAL_FIRST = (
     "bands",
     "network",
 )
-MANY = 20  # flows: with more, ``rounds`` runs one seed only
-SWINGS = ("window", "rate")  # results that need a course over time, see ``swing``
-PROCESSES = 2
-FEW = 40  # scenarios: so few take less time than processes need to start
-ROWS = 2  # a prediction is given as so many equal runs, so that a spread over the runs is 0
+MANY_FLOWS = 20  # with more flows, ``rounds`` runs one seed only, to save time
+OVER_TIME = ("window", "rate")  # the results of ``mean_and_range_over_time``, in its order
+PROCESSES = 2  # in parallel
+FEW_SCENARIOS = 40  # so few take less time than processes need to start
+EQUAL_RUNS = 2  # a prediction is given as so many equal runs, so that a spread over the runs is 0
 
 
-_known: dict[tuple[str, str], Prediction] = {}  # by fingerprint and model
+_predictions: dict[tuple[str, str], Prediction] = {}  # computed so far, by fingerprint and model
 
 
-class _Lacking:
+class _ModelResults:
     """A model's results, with the attributes that ``Measured`` or ``Groups`` have for ns-2.
 
-    ``figures`` has the results by name, ``None`` for those that the model does not give.  Access to
+    ``results`` has the results by name, ``None`` for those that the model does not give.  Access to
     one of these raises ``NoRun``, so the record that needs it has no value from this model.
 
-    ``window`` and ``rate`` of a simulator need its course over time.  They take long and are seldom
-    needed, so they are computed only when they are read (``swing``).
+    ``window`` and ``rate`` of a simulator need a run that records them over time.  Such a run takes
+    long and is seldom needed, so it is made only when one of them is read.
     """
 
-    def __init__(self, scenario: Scenario, model: str, **figures: Any) -> None:
+    def __init__(self, scenario: Scenario, model: str, **results: Any) -> None:
         self._scenario, self._model = scenario, model
-        self.__dict__.update({name: v for name, v in figures.items() if v is not None})
+        self.__dict__.update({name: v for name, v in results.items() if v is not None})
 
     def __getattr__(self, name: str) -> Any:
-        if self._model in SIMULATED and name in SWINGS:
-            return swing(self._scenario, self._model)[SWINGS.index(name)]
+        """The result ``name``; Python calls this only if the instance has no such attribute."""
+        if self._model in SIMULATED and name in OVER_TIME:
+            return mean_and_range_over_time(self._scenario, self._model)[OVER_TIME.index(name)]
         raise NoRun(f"{self._model} gives no {name}")
 
 
@@ -87,39 +88,39 @@ def answer(scenario: Scenario, model: str) -> Prediction:
     the scenario without the links at which no packet waits (``topology.shared``).
     """
     key = scenario.fingerprint(), model
-    if key not in _known:
-        _known[key] = _predict(scenario, model)
-    return dataclasses.replace(_known[key], scenario=scenario)
+    if key not in _predictions:
+        _predictions[key] = _predict(scenario, model)
+    # a scenario of another name has the same fingerprint
+    return dataclasses.replace(_predictions[key], scenario=scenario)
 
 
 def prime(scenarios: Iterable[Scenario]) -> None:
     """Compute predictions of ``rounds`` in parallel processes, for ``answer`` to find later.
 
-    Those that are known already are not computed again.  Scenarios with short flows that arrive at
-    random are left out, because their predictions are stored.  If at most ``FEW`` scenarios remain,
-    nothing is done: ``answer`` then computes them one by one, which is faster than starting
-    processes.
+    Predictions that were computed already are not computed again.  Scenarios with short flows that
+    arrive at random are left out, because their predictions are stored.  If at most
+    ``FEW_SCENARIOS`` scenarios remain, nothing is done: ``answer`` then computes them one by one,
+    which is faster than starting processes.
     """
-    new = (s for s in scenarios if (s.fingerprint(), "rounds") not in _known)
-    todo = {s.fingerprint(): s for s in new if not s.random_arrivals}
-    slow = list(todo.values())
-    if len(slow) <= FEW:
+    new = (s for s in scenarios if (s.fingerprint(), "rounds") not in _predictions)
+    # the scenarios to predict, each once
+    todo = list({s.fingerprint(): s for s in new if not s.random_arrivals}.values())
+    if len(todo) <= FEW_SCENARIOS:
         return
     # the longest runs come first, so that none runs alone at the end
-    slow.sort(key=_work, reverse=True)
+    todo.sort(key=_work, reverse=True)
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:
-        for scenario, found in zip(slow, pool.map(_by_rounds, slow), strict=True):
-            _known[scenario.fingerprint(), "rounds"] = found
+        for scenario, found in zip(todo, pool.map(_by_rounds, todo), strict=True):
+            _predictions[scenario.fingerprint(), "rounds"] = found
 
 
 def _work(scenario: Scenario) -> float:
-    """An estimate of how long ``rounds`` takes: the number of packets that all links can carry.
+    """An estimate of how long ``rounds`` takes: the packets that all links can carry in all runs.
 
-    It is the number in all runs.  With more than ``MANY`` flows only one run counts, because
-    ``rounds`` makes only one.
+    With more than ``MANY_FLOWS`` flows ``rounds`` makes only one run, so only one counts.
     """
-    runs = 1 if len(scenario.members) > MANY else scenario.run.times
+    runs = 1 if len(scenario.members) > MANY_FLOWS else scenario.run.times
     return runs * scenario.run.duration * sum(link.capacity for link in scenario.links)
 
 
@@ -131,7 +132,7 @@ def _predict(scenario: Scenario, model: str) -> Prediction:
     """The prediction of a model for a scenario, with the special cases that ``answer`` names."""
     if model == "rounds" and scenario.random_arrivals:
         return web.stored(scenario)
-    if model == "rounds" and len(scenario.members) > MANY:
+    if model == "rounds" and len(scenario.members) > MANY_FLOWS:
         run = dataclasses.replace(scenario.run, runs=1)
         return predict(dataclasses.replace(scenario, run=run), model)
     if model == "fluid":  # it has one link
@@ -140,12 +141,12 @@ def _predict(scenario: Scenario, model: str) -> Prediction:
 
 
 @cache
-def swing(scenario: Scenario, model: str) -> tuple[Floats, Floats]:
-    """How far windows and rates move after the warm-up, by a simulator.
+def mean_and_range_over_time(scenario: Scenario, model: str) -> tuple[Floats, Floats]:
+    """How far windows and rates move after the warm-up, by the simulator ``model``.
 
-    The first array has the mean, least and largest window of each flow, packets, and the second
-    array those of its rate, pkt/s, [3, flows] each.  The rate is window over RTT, as in ``runs``.
-    Raises ``NoRun`` if the simulator cannot simulate the scenario.
+    The first array has the mean, least and largest window of each flow, in packets.  The second has
+    the same of its rate, window over RTT, in pkt/s.  Each array is [3, flows].  Raises ``NoRun`` if
+    the simulator cannot simulate the scenario.
     """
     from vegasmodel.simulation import simulate
 
@@ -183,6 +184,7 @@ def best_closed_form(scenario: Scenario) -> Prediction | None:
         for p in found
         if p.applicable and p.throughput is not None and np.all(np.isfinite(p.throughput))
     ]
+    # among equals ``min`` takes the first, the most special one
     return min(found, key=lambda p: sum(a.holds is False for a in p.assumptions), default=None)
 
 
@@ -193,13 +195,13 @@ class Answers(Runs):
     ``models`` lists the names of the models whose predictions were used.
 
     A model has one result, where ns-2 has one for each of several runs. So the result of the model
-    is given as that of ``ROWS`` equal runs.
+    is given as that of ``EQUAL_RUNS`` equal runs.
     """
 
     def __init__(self, predicts: Callable[[Scenario], Prediction | None]) -> None:
         super().__init__()
         self.predicts = predicts
-        self.models: dict[str, None] = {}
+        self.models: dict[str, None] = {}  # only the keys count: a set that keeps its order
 
     def __call__(self, scenario: Scenario) -> Measured:
         """The model's results per flow.  Raises ``NoRun`` if the model gives none."""
@@ -209,12 +211,12 @@ class Answers(Runs):
         spans = np.array(  # s in which each flow is active after the warm-up
             [max(m.stop - max(m.start, scenario.run.warmup), 0.0) for m in scenario.members]
         )
-        results = _Lacking(
+        results = _ModelResults(
             scenario,
             found.model,
-            throughput=np.tile(rates, (ROWS, 1)),
+            throughput=np.tile(rates, (EQUAL_RUNS, 1)),
             mean=rates,
-            jain=np.full(ROWS, jain(rates)),
+            jain=np.full(EQUAL_RUNS, jain(rates)),
             acks=rates * spans,  # one for each packet delivered
             retransmits=found.retransmits,
             loss_rate=found.loss_rate,
@@ -229,12 +231,12 @@ class Answers(Runs):
         found, rates = self._predicted(scenario)
         means = by_group(scenario, rates)
         losses = None if found.loss_rate is None else by_group(scenario, found.loss_rate)
-        results = _Lacking(
+        results = _ModelResults(
             scenario,
             found.model,
-            throughput=np.tile(means, (ROWS, 1)),
+            throughput=np.tile(means, (EQUAL_RUNS, 1)),
             mean=means,
-            jain=np.full(ROWS, jain(rates)),
+            jain=np.full(EQUAL_RUNS, jain(rates)),
             loss_rate=losses,
             utilization=found.utilization,
             queue=found.queue_mean,

@@ -31,15 +31,19 @@ __all__ = [
 
 FORMULA_AT_OUR_NUMBERS: tuple[
     str, ...
-] = ()  # for a printed formula, evaluated with numbers that we chose
+] = ()  # the value of ``Record.prints`` for a printed formula, evaluated with numbers that we chose
 ARITHMETIC = "Tolerance: rounding of the arithmetic."
 OURS = "We chose the numbers: printed is what the printed formula gives with them."
 
 Kind = Literal["equation", "table", "figure", "claim"]
 Verdict = Literal["reproduced", "consistent", "erratum", "discrepant", "blocked"]  # see ``Check``
-# Where the computed value comes from: arithmetic on what is printed; a derivation or a model; a
-# simulation of our own, packet by packet; ns-2 or ns-3.
-Source = Literal["print", "theory", "replay", "packets"]
+# Where the computed value comes from
+Source = Literal[
+    "print",  # arithmetic on printed numbers
+    "theory",  # a derivation or a model
+    "replay",  # a simulation of our own, packet by packet
+    "packets",  # ns-2 or ns-3
+]
 Value: TypeAlias = "bool | int | float | str | Sequence[Value] | None"
 
 
@@ -55,8 +59,9 @@ class Check:
     the print is wrong.  ``blocked``: the value cannot be computed, or the evidence does not decide
     whether it agrees; the note says what is missing.
 
-    ``share``: if phase effects may decide, the fraction of the seeds that are within the tolerance.
-    The majority of the seeds gives the verdict, and ``computed`` is their median.
+    ``share``: if phase effects may decide, we run several seeds, which move the flows' starts a
+    little.  ``share`` is then the fraction of the seeds that are within the tolerance.  Most of the
+    seeds give the verdict, and ``computed`` is their median.  Otherwise ``share`` is ``None``.
     """
 
     paper: str
@@ -189,7 +194,12 @@ def in_every_case(cases: Sequence[bool], decides: str, detail: str) -> Found:
 
 
 def judge(paper: str, record: Record, runs: Runs) -> Check:
-    """Compute the value of one record of ``paper`` and compare it with the printed value."""
+    """Compute the value of one record of ``paper`` and compare it with the printed value.
+
+    ``Check`` says what each verdict means.  If the values differ, the record's own derivation of
+    the right value comes first: with it the verdict is ``erratum``, even if the computed value
+    comes with a reason why a difference would show nothing (``missing``).
+    """
     if record.compute is None:
         return _check(paper, record, Found(None), "blocked", f"{record.blocked} {record.note}")
     try:
@@ -245,7 +255,10 @@ def _check(paper: str, record: Record, found: Found, verdict: Verdict, note: str
 
 
 def distance(computed: Value, printed: Value) -> float:
-    """Largest |computed - printed| over the entries; infinite where they cannot be compared."""
+    """Largest |computed - printed| over the entries; infinite if they cannot be compared.
+
+    Texts and ``None`` have a distance of 0 if they are equal, and otherwise an infinite one.
+    """
     if isinstance(computed, str) or isinstance(printed, str) or computed is None or printed is None:
         return 0.0 if computed == printed else math.inf
     if isinstance(computed, Sequence) or isinstance(printed, Sequence):

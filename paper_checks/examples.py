@@ -1,7 +1,7 @@
-"""``python -m paper_checks.examples``: write a scenario file for each simulated item.
+"""``python -m paper_checks.examples``: write one scenario file for each item in ``EXAMPLES``.
 
-It is the first scenario that the item's records run; ``python -m paper_checks.scenes`` writes all
-of them.
+An item is a table, a figure or a section of a paper.  The file has the first of the scenarios that
+the item's records run; ``python -m paper_checks.scenes`` writes all of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from paper_checks.scenes import scenarios
 __all__ = ["EXAMPLES", "example"]
 
 FOLDER = Path(__file__).parent
-# paper: file: item.  The files from which the records themselves are made are not listed.
+# By paper and by the file's name: the item, as the beginning of its records' names.  Scenario files
+# that the records read, such as boutremans/arrivals20.toml, are written by hand and not listed.
 EXAMPLES = {
     "tsang": {"table3": "table 3", "table4": "table 4", "table6": "table 6"},
     "boutremans": {f"figure{n}": f"figure {n}" for n in (3, 4, 5, 7, 8)},

@@ -110,7 +110,10 @@ def equations(paper: str) -> list[Equation]:
 
 
 def mathml(expression: Any) -> markupsafe.Markup:
-    """A SymPy expression as MathML; a symbol such as W_V1 is shown as W_V(1)."""
+    """A SymPy expression as MathML.
+
+    The names of windows in a mini-cycle are changed: W_V1 and W_RN are shown as W_V(1) and W_R(N).
+    """
     from sympy.printing.mathml import mathml as presentation
 
     named = {

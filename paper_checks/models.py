@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paper_checks import PAPERS, web
-from paper_checks.answers import MANY, answer, by_group, prime
+from paper_checks.answers import MANY_FLOWS, answer, by_group, prime
 from paper_checks.runs import NoRun, Runs
 from paper_checks.scenes import asked
 from vegasmodel.metrics import nrmse
@@ -27,8 +27,10 @@ from vegasmodel.scenario import LAWS, Run, Scenario
 
 __all__ = ["Row", "error", "families", "family", "markdown", "remarks", "rows"]
 
-LEAST = 10.0  # round trips over which a scenario's rates must be averages
-LONG = 1e4  # s, longer than any of the runs
+LEAST_ROUND_TRIPS = 10.0  # a scenario's rates must be averages over at least so many
+# s, the same duration for all scenarios that are compared; longer than any of the runs, so that no
+# start of a flow lies after the end
+LONG = 1e4
 
 
 @dataclass(frozen=True)
@@ -55,14 +57,14 @@ class Row:
 def families(papers: Iterable[str] = PAPERS, runs: Runs | None = None) -> dict[str, list[Scenario]]:
     """The scenarios that the records of ``papers`` run, by family.
 
-    If scenarios differ only in how they are run (seeds, jitter, time span), the one with the most
-    runs stands for all.  Runs with averages over less than ``LEAST`` round trips (slow start,
+    If scenarios differ only in how they are run (seeds, jitter, time span), only the one with the
+    most runs is taken.  Scenarios with averages over less than ``LEAST_ROUND_TRIPS`` (slow start,
     single round trips) are left out, because models predict mean rates.
     """
     found: dict[str, dict[str, Scenario]] = {}
     for paper in papers:
         for scenario in asked(paper, runs or Runs()):
-            if _round_trips(scenario) < LEAST:
+            if _round_trips(scenario) < LEAST_ROUND_TRIPS:
                 continue
             scenarios = found.setdefault(f"{paper}: {family(scenario)}", {})
             # the same for scenarios that differ only in how they are run
@@ -156,8 +158,9 @@ def _row(name: str, model: str, scenarios: Sequence[Scenario], runs: Runs) -> Ro
 def error(scenario: Scenario, model: str, runs: Runs) -> float | None:
     """NRMSE of a model's throughputs against ns-2: root mean square error over the mean.
 
-    It is over the flows, or over the groups of flows if only these are stored of ns-2's run.  The
-    result is ``None`` if the model has no answer.  Raises ``NoRun`` if no run of ns-2 is stored.
+    The mean is over the flows.  If only the means of groups of flows are stored of ns-2's run, it
+    is over the groups.  The result is ``None`` if the model has no answer.  Raises ``NoRun`` if no
+    run of ns-2 is stored.
     """
     try:
         measured, per_flow = runs(scenario).mean, True
@@ -192,7 +195,7 @@ def remarks() -> str:
     """A text that says how the answers of ``rounds`` were obtained."""
     version = "" if web.current() else ", made by an earlier version of it"
     return (
-        f"With more than {MANY} flows rounds runs one seed.  On Web traffic it gives its "
+        f"With more than {MANY_FLOWS} flows rounds runs one seed.  On Web traffic it gives its "
         f"stored answers (python -m paper_checks.web){version}.\n"
     )
 

@@ -1,8 +1,7 @@
-"""Simulates scenarios of the papers, and stores the results for the paper checks to compare with.
+"""Simulates scenarios of the papers with ns-2 and ns-3, and stores the results.
 
 A record compares one item of a paper, such as a cell of "table 1", with our result.  A finding is a
-conclusion of a paper that we tested (``paper_checks.findings``).  Both read stored runs of ns-2 or
-ns-3.
+conclusion of a paper that we tested (``paper_checks.findings``).  Both read the stored results.
 
 ``python -m paper_checks.record`` makes the runs that records and findings need and that are not
 stored yet.  With ``--again`` it makes all of them anew.  Stored runs that nothing needs any more

@@ -1,5 +1,6 @@
-"""The report of ``vegasmodel paper --html``: printed values, models and packets side by side.
+"""The HTML report of ``vegasmodel paper --html``: printed values beside ours.
 
+Ours are those of closed forms, of the simulators ``fluid`` and ``rounds``, and of ns-2 or ns-3.
 Each paper has a chapter: five main results, the findings about it, its equations, its records by
 kind.  The report is one file that loads nothing else.  Every text is escaped, by ``mathematics`` or
 by the template.
@@ -180,9 +181,10 @@ def _line(
 
     Models have a value only if the record ran a packet simulator: otherwise there is no scenario
     that they could predict.  A value by theory or by arithmetic stands in the column of the closed
-    forms.  ``forms`` answers by closed forms, and ``simulated`` has each simulator's answers.
+    forms.  ``forms`` computes values from predictions of closed forms, and ``simulated`` from those
+    of each simulator.
     """
-    runs.scenarios.clear()  # ``judge`` adds those that the record asks for
+    runs.scenarios.clear()  # ``judge`` adds the scenarios of which the record reads runs
     check = judge(paper, record, runs)
     computed, closed, model, packets = show(check.computed), "", "", ""
     simulator_values = dict.fromkeys(simulated, "")
@@ -200,8 +202,9 @@ def _line(
         closed = computed
         model = "arithmetic on printed numbers" if check.source == "print" else ""
         packets = "" if check.packets is None else show(check.packets)
-    exact = check.tolerance is None or isinstance(check.printed, bool)
-    tolerance = "" if exact else f"{check.tolerance:.2g}"
+    # a truth value has no tolerance to show
+    no_tolerance = check.tolerance is None or isinstance(check.printed, bool)
+    tolerance = "" if no_tolerance else f"{check.tolerance:.2g}"
     return Line(
         check=check,
         printed=show(check.printed),

@@ -27,7 +27,7 @@ from vegasmodel.support.files import atomic_write
 __all__ = ["FILE", "Groups", "Measured", "NoRun", "Runs", "mean_and_range"]
 
 FILE = Path(__file__).with_name("reference.json")
-ROUTER_RUNS = 3  # most runs of ns-3, one of which takes half a minute of processor time
+ROUTER_RUNS = 3  # at most so many runs of ns-3: one takes half a minute of processor time
 
 Kind = TypeVar("Kind", "Measured", "Groups")
 
@@ -89,8 +89,9 @@ class Runs:
     def __init__(self, live: bool = False, keep: bool = False) -> None:
         self.live = live
         self.keep = keep
-        self.stored: dict[str, Any] = {}  # entries of the file, by key
-        self.used: dict[str, Any] = {}  # those that were requested
+        # by key: the entries of the file; the entries that records have requested
+        self.stored: dict[str, Any] = {}
+        self.used: dict[str, Any] = {}
         self.scenarios: dict[str, Scenario] = {}
         if FILE.exists() and not live:
             self.stored = json.loads(FILE.read_text(encoding="utf-8"))["runs"]
@@ -111,7 +112,7 @@ class Runs:
         return self._found(Measured, scenario, "-unspaced", partial(_simulate, spaced=False))
 
     def automatic(self, scenario: Scenario) -> Measured:
-        """The measurement per flow with RED's ``gentle_`` and weight as ns-2 2.35 sets them itself.
+        """The measurement per flow with RED's ``gentle_`` and weight by the defaults of ns-2 2.35.
 
         Raises ``NoRun``.
         """
@@ -150,7 +151,11 @@ class Runs:
         suffix: str,
         simulate: Callable[[Scenario], dict[str, Any]],
     ) -> Kind:
-        """What ns-2 measured, under the scenario's fingerprint and ``suffix``."""
+        """What ns-2 measured, stored under the scenario's fingerprint and ``suffix``.
+
+        The suffix tells apart results of one scenario, such as those with other settings of RED.
+        ``simulate`` runs ns-2 with these settings and returns the entry of the file.
+        """
         key = scenario.fingerprint() + suffix
         self.scenarios[key] = scenario
         return _arrays(kind, self._entry(key, scenario, simulate))
@@ -237,7 +242,7 @@ def _simulate(scenario: Scenario, **options: Any) -> dict[str, Any]:
     assert found.retransmits is not None
     assert found.loss_rate is not None
     slowest = _slowest(scenario)
-    window, rate = _swing(scenario, found.extra)
+    window, rate = _windows_and_rates(scenario, found.extra)
     return {
         "name": scenario.name,
         "engine": f"ns-2 {found.extra['version']}",
@@ -255,9 +260,10 @@ def _simulate(scenario: Scenario, **options: Any) -> dict[str, Any]:
 
 
 def _automatic(scenario: Scenario) -> Scenario:
-    """The scenario with RED's ``gentle_`` on, and its weight computed from the first link's rate.
+    """The scenario with RED's ``gentle_`` on, and the weight that ns-2 computes from a link's rate.
 
-    ns-2 computes the weight in this way (queue/red.cc, initialize_params).
+    The link is the first one.  ns-2 takes three times its delay and a packet's transmission, but at
+    least 0.1 s, for an RTT, and averages over 10 such RTTs (queue/red.cc, initialize_params).
     """
     first, *others = scenario.links
     assert isinstance(first.queue, Red)
@@ -270,7 +276,7 @@ def _automatic(scenario: Scenario) -> Scenario:
     return dataclasses.replace(scenario, links=(link, *others))
 
 
-TIMERS = (  # parameters of ns-2 that set the timers of the papers' years
+TIMERS = (  # the parameters of ns-2 that set the retransmission timer
     "tcpTick_",
     "minrto_",
     "maxrto_",
@@ -286,7 +292,7 @@ def _slowest(scenario: Scenario) -> int:
     return int(np.argmin([link.capacity for link in scenario.links]))
 
 
-def _swing(scenario: Scenario, extra: dict[str, Any]) -> tuple[Floats, Floats]:
+def _windows_and_rates(scenario: Scenario, extra: dict[str, Any]) -> tuple[Floats, Floats]:
     """Mean, least and largest window and rate of each flow, from the samples after the warm-up.
 
     Both arrays are [3, flows].  ``extra`` has the course of a run of ns-2 over time.  The rate is

@@ -1,8 +1,9 @@
-"""``python -m paper_checks.scenes KEY [ITEM ...] --out DIR`` writes an item's scenario files.
+"""``python -m paper_checks.scenes KEY [ITEM ...] --out DIR`` writes scenario files of a paper.
 
+They have the scenarios that the records of the items run in ns-2 or ns-3.  KEY is the paper's key.
 An item is the beginning of its records' names: "table 3", "figure 4", "section 3.2.3".  Without
-``--out`` only the names of the files are printed.  The scenarios are those that the records run.
-The list is complete if all their runs are stored.
+``--out`` only the names of the files are printed.  The list is complete if all runs of these
+scenarios are stored.
 """
 
 from __future__ import annotations
@@ -56,9 +57,10 @@ def scenarios(paper: str, items: Sequence[str]) -> list[Scenario]:
 
 
 def files(found: Sequence[Scenario]) -> dict[str, str]:
-    """Text of each scenario file by its name.
+    """Text of each scenario file by the file's name.
 
-    Scenarios of the same name get their fingerprint, too.
+    The name is that of the scenario.  If several scenarios have the same name, the scenario's
+    fingerprint is added to the file's name.
     """
     slugs = [re.sub(r"[^A-Za-z0-9.]+", "-", scenario.name).strip("-") for scenario in found]
     times = Counter(slugs)  # how often each name occurs

@@ -1,7 +1,8 @@
-"""The behaviour of a single source: slow start, the window after a loss and after a timeout.
+"""The behaviour of a single source in ns-2: slow start, growth per round trip, a timeout.
 
 Records of several papers test it.  Each passes a scenario ``base``, which has the link of its paper
-and the defaults of ns-2 at its time; ``law`` names one of the flows of ``base``.
+and the defaults of ns-2 at its time.  ``law`` is the congestion control of one of the flows of
+``base``, which we then run alone.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from vegasmodel.scenario import Drop, Scenario
 
 __all__ = ["doubling", "growth", "least_after_timeout", "windows"]
 
-RTT = 2.0  # s: the round trips of slow start stand apart
+RTT = 2.0  # s: so long that the bursts of successive round trips of slow start do not overlap
 LOST = 20  # packets: a whole window, which is lost
-FIRST = 1000  # the sequence number of the first packet that is lost
+FIRST_LOST = 1000  # the sequence number of the first packet that is lost
 
 
 def _alone(base: Scenario, law: str, rtt: float, max_window: float = math.inf) -> Scenario:
@@ -51,19 +52,20 @@ def slow_start(base: Scenario, law: str, number: int) -> Scenario:
 def timeout(base: Scenario, law: str) -> Scenario:
     """A source with a window of 20 packets that loses all of them, so no ACK reports a loss."""
     scenario = _alone(base, law, 0.2, float(LOST))
-    lost = Drop(flow=law, packets=tuple(range(FIRST, FIRST + LOST)))
+    lost = Drop(flow=law, packets=tuple(range(FIRST_LOST, FIRST_LOST + LOST)))
     link = dataclasses.replace(scenario.links[0], drops=(lost,))
     run = dataclasses.replace(scenario.run, duration=25.0, warmup=5.0)
     return dataclasses.replace(scenario, name=f"{base.name}-{law}-timeout", links=(link,), run=run)
 
 
 def windows(runs: Runs, base: Scenario, law: str, rounds: range) -> list[float]:
-    """The window in each of the round trips ``rounds``, packets."""
-    return [float(runs(slow_start(base, law, k)).window[2, 0]) for k in rounds]
+    """The window late in each of the round trips ``rounds`` of slow start, packets."""
+    largest, flow = 2, 0  # indices of ``window``
+    return [float(runs(slow_start(base, law, k)).window[largest, flow]) for k in rounds]
 
 
 def doubling(runs: Runs, base: Scenario, law: str, rounds: range) -> Found:
-    """Ratio of the window in each round trip to that in the one before."""
+    """Ratio of the window in each round trip of slow start to that in the one before."""
     W = windows(runs, base, law, rounds)
     text = ", ".join(f"{w:g}" for w in W)
     return Found([b / a for a, b in itertools.pairwise(W)], detail=f"Windows: {text}.")
@@ -81,5 +83,6 @@ def growth(window: float) -> float:
 
 
 def least_after_timeout(runs: Runs, base: Scenario, law: str) -> float:
-    """Least window of a source that loses all packets in flight."""
-    return float(runs(timeout(base, law)).window[1, 0])
+    """Least window, packets, of a source that loses all packets in flight and so has a timeout."""
+    least, flow = 1, 0  # indices of ``window``
+    return float(runs(timeout(base, law)).window[least, flow])

@@ -56,13 +56,13 @@ AS_DESCRIBED = (
     "Phase effects decide: the run whose starts do not move gives the print, and most of the runs "
     "whose starts move by up to a packet's time do not."
 )
-AROUND = (
+SEEDS_AROUND_PRINT = (
     "Phase effects decide: most of the runs do not give the print, but they scatter around it "
     "(some give it, or it is within two standard errors of the difference between one run and "
     "their mean)."
 )
 
-SCATTERED = (
+MEANS_NEAR_PRINT = (
     "The runs do not decide: the print differs from their mean by no more than rounding and two "
     "standard errors of the difference, but by more than the tolerance, which is at most 10 %."
 )
@@ -130,7 +130,7 @@ def majority_of_seeds(
     sizes = [float("inf") if value is None else float(np.asarray(value)) for value in values]
     median = values[int(np.argsort(sizes, kind="stable")[len(values) // 2])]
     count = f"{round(share * len(values))} of {len(values)} seeds agree."
-    missing = AROUND if share > 0 or _within_chance(values, printed) else ""
+    missing = SEEDS_AROUND_PRINT if share > 0 or _within_chance(values, printed) else ""
     if distance(described, printed) <= tolerance:
         missing = AS_DESCRIBED
     return Found(median, tolerance, f"{count} {detail}".strip(), share=share, missing=missing)
@@ -143,6 +143,7 @@ def _within_chance(values: Sequence[Value], printed: Value) -> bool:
     is false if some value is no number, but a truth value or ``None``.
     """
     numbers = [value for value in (*values, printed) if isinstance(value, float | int)]
+    # a bool is an int of Python, too
     if len(numbers) <= len(values) or any(isinstance(value, bool) for value in numbers):
         return False
     *runs, target = map(float, numbers)
@@ -231,19 +232,22 @@ def mean_beside_print(
 
     ``unit`` is that of the last printed digit.  Two means of few runs differ by chance.  So the
     tolerance is the rounding of the print plus two standard errors of the difference of two such
-    means.  All entries have the same tolerance, at most ``LIMIT`` times the smallest printed entry.
-    With this limit an entry may exceed the tolerance, but differ by no more than rounding and
-    chance.  If that is so for all entries, the runs do not decide against the print.
+    means.  All entries have the same tolerance, the least that any of them needs, and at most
+    ``LIMIT`` times the smallest printed entry.
+
+    So an entry can differ from the print by more than this tolerance, and yet by no more than
+    rounding and chance explain.  If rounding and chance explain the differences of all entries, the
+    runs do not decide against the print, and ``missing`` of the result says so.
     """
     values = np.asarray(values, dtype=np.float64)
     chance = rounding(unit) + 2 * values.std(axis=0, ddof=1) * np.sqrt(1 / len(values) + 1 / of)
     entries = np.minimum(chance, LIMIT * np.abs(np.asarray(printed)))
     tolerance = max(rounding(unit), float(np.min(entries)))
     mean = values.mean(axis=0)
-    scattered = bool(np.all(np.abs(mean - np.asarray(printed)) <= chance))
+    near = bool(np.all(np.abs(mean - np.asarray(printed)) <= chance))
     return Found(
         mean.tolist() if mean.ndim else float(mean),
         tolerance,
         detail,
-        missing=SCATTERED if scattered else "",
+        missing=MEANS_NEAR_PRINT if near else "",
     )

@@ -65,15 +65,15 @@ def print_checks(checks: Sequence[Mapping[str, Any]], verdicts: Collection[str] 
     out = console()
     papers = list(dict.fromkeys(check["paper"] for check in checks))
     for name in papers:
-        mine = [c for c in checks if c["paper"] == name and c["verdict"] in verdicts]
-        if not mine:
+        chosen = [c for c in checks if c["paper"] == name and c["verdict"] in verdicts]
+        if not chosen:
             continue
         rows = [
             [str(c["item"]), _brief(c["printed"]), _brief(c["computed"]), str(c["verdict"])]
-            for c in mine
+            for c in chosen
         ]
         out.print(table(["record", "printed", "computed", "verdict"], rows, name))
-        paragraphs([f"{c['item']}: {c['note']}" for c in mine if c["verdict"] not in _AGREE])
+        paragraphs([f"{c['item']}: {c['note']}" for c in chosen if c["verdict"] not in _AGREE])
         out.print()
     rows = [
         [

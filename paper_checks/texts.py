@@ -23,8 +23,8 @@ from vegasmodel.support.exits import Shortfall
 
 __all__ = ["Looked", "absent", "look", "read", "show", "summary"]
 
-HEAD = 600  # characters that hold a title
-MARKS = {  # words by which a text is known
+HEAD = 600  # characters at the beginning of a text, which contain the paper's title
+TITLES = {  # by paper: words of its title, by which its text is recognised
     "tsang": r"simulation study on the throughput fairness of tcp vegas",
     "boutremans": r"a note on the fairness of tcp vegas",
     "evaluation": r"reno, sack and vegas",
@@ -54,7 +54,7 @@ def read(folder: Path) -> dict[str, str]:
         text = path.read_text(encoding="utf-8", errors="replace")
         head = re.sub(r"\s+", " ", text[:HEAD]).lower()
         for paper in PAPERS:
-            if path.stem == paper or re.search(MARKS[paper], head):
+            if path.stem == paper or re.search(TITLES[paper], head):
                 texts[paper] = text
     return texts
 
@@ -117,7 +117,7 @@ def absent(record: Record, text: str) -> list[str]:
 
 
 def _stands(fragment: str, text: str) -> bool:
-    """Whether the text has the fragment, but not as a part of a longer number.
+    """Whether the text has the fragment (a number or words), but not as a part of a longer number.
 
     For example, 2.5 does not stand in 12.5.
     """
@@ -142,7 +142,7 @@ def _flat(value: Value) -> list[str | int | float]:
 
 
 def _spellings(value: str | int | float) -> list[str]:
-    """The ways to print a number, such as 1000, 1,000 and 1000.0; a text has one."""
+    """The ways to print a number, such as 1000, 1,000 and 1000.0; a paper uses one of them."""
     if isinstance(value, str):
         return [value]
     found = [f"{value:g}", f"{value!r}", *(f"{value:.{k}f}" for k in (1, 2, 3))]
@@ -151,6 +151,7 @@ def _spellings(value: str | int | float) -> list[str]:
         found += [str(whole), f"{whole:,}"]
         if 0 <= whole < len(WORDS):
             found.append(WORDS[whole])
+    # a text with too few decimals is another number, and left out; a word has no number
     return [text for text in dict.fromkeys(found) if float_of(text) in (value, None)]
 
 

@@ -37,14 +37,15 @@ def link_by_link(scenario: Scenario, last: tuple[float, float]) -> Scenario:
         transmission = (1 + scenario.ack_size / scenario.packet_size) * (
             1 / shared.capacity + 2 / access + 2 / INSTANT
         )
-        # rounding must not make it less than the links' delays, which would be an error
+        # the factor: rounding must not make the RTT less than the links' delays, which is an error
         rtt = (2 * (2 * SHORT + delay) + transmission) * (1 + 1e-12)
         path = (into, "R1-R2", out)
         flows.append(dataclasses.replace(flow, path=path, access=INSTANT, rtt=rtt))
     return dataclasses.replace(scenario, links=tuple(links), flows=tuple(flows))
 
 
-INSTANT = 1e9  # pkt/s of the flows' own access links, which here are links of the scenario
+# pkt/s: a scenario gives each flow access links in addition to its path; so fast, they do not count
+INSTANT = 1e9
 
 
 def shared(scenario: Scenario) -> Scenario:

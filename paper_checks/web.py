@@ -34,7 +34,7 @@ from vegasmodel.support.files import atomic_write
 __all__ = ["FILE", "current", "store", "stored"]
 
 FILE = Path(__file__).with_name("web.json")
-FIGURES = ("throughput", "loss_rate", "utilization_links", "queue_mean")  # stored results
+RESULTS = ("throughput", "loss_rate", "utilization_links", "queue_mean")  # those that are stored
 OLDER = "stored answer of an earlier version of the model: python -m paper_checks.web"
 ABSENT = "Web traffic takes minutes, and no answer is stored: python -m paper_checks.web"
 
@@ -61,11 +61,15 @@ def current() -> bool:
 
 
 def stored(scenario: Scenario) -> Prediction:
-    """The stored answer of ``rounds``; if there is none, not applicable, with the reason."""
+    """The stored prediction of ``rounds``.
+
+    If none is stored, the prediction says that ``rounds`` is not applicable, and why.  If it is by
+    an earlier version of ``rounds``, its ``reason`` says so.
+    """
     entry = _file()["answers"].get(scenario.fingerprint())
     if entry is None:
         return Prediction.not_applicable("rounds", scenario, ABSENT)
-    figures: dict[str, Any] = {key: np.array(entry[key], dtype=np.float64) for key in FIGURES}
+    figures: dict[str, Any] = {key: np.array(entry[key], dtype=np.float64) for key in RESULTS}
     assumptions = tuple(Assumption(name, holds) for name, holds in entry["assumptions"])
     reason = None if current() else OLDER
     return Prediction("rounds", scenario, reason=reason, assumptions=assumptions, **figures)
@@ -75,7 +79,7 @@ def _answer(scenario: Scenario) -> dict[str, Any]:
     """The answer of ``rounds`` as an entry of the file; with one seed, as there are many flows."""
     run = dataclasses.replace(scenario.run, runs=1)
     found = predict(dataclasses.replace(scenario, run=run), "rounds")
-    figures: dict[str, Any] = {key: _digits(getattr(found, key)) for key in FIGURES}
+    figures: dict[str, Any] = {key: _digits(getattr(found, key)) for key in RESULTS}
     assumptions = [(a.name, a.holds) for a in found.assumptions]
     return {"name": scenario.name, "assumptions": assumptions} | figures
 

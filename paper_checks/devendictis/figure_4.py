@@ -52,7 +52,7 @@ def _least_slope_in_whole(times: tuple[float, ...]) -> float:
 
 CAPACITIES = (1080.0, 2160.0, 4320.0)  # pkt/s, our choice
 OURS = (
-    "B = 20. We chose capacities of 1080, 2160 and 4320 pkt/s, since our text lacks those of the "
+    "B = 20. We chose capacities of 1080, 2160 and 4320 pkt/s, since our copy lacks those of the "
     "figure."
 )
 
@@ -83,7 +83,7 @@ def _over_capacities(runs: Runs) -> Found:
         f"{'. '.join(texts)}. By the formulas as we derived them Vegas {low[0]:.1f} to "
         f"{high[0]:.1f}, Reno {low[1]:.1f} to {high[1]:.1f}"
     )
-    decides = "T and the capacities decide, and neither is in our text"
+    decides = "T and the capacities decide, and neither is in our copy"
     return in_every_case(within, decides, detail)
 
 

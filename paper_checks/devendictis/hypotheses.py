@@ -118,7 +118,7 @@ def throughputs() -> list[Record]:
                     detail=f"a, b, N: {a:.1f}, {b:.1f}, {N:.1f}.",
                 )
             ),
-            note="mu 1080, T 80 ms, B 20, by the formulas as we derived them. Our text lacks the "
+            note="mu 1080, T 80 ms, B 20, by the formulas as we derived them. Our copy lacks the "
             "picture.",
         ),
     ]
@@ -218,7 +218,7 @@ def quoted() -> list[Record]:
             "figure 1, network model",
             "figure",
             printed=None,
-            blocked="A sketch without numbers, which our text lacks. The other records run the "
+            blocked="A sketch without numbers, which our copy lacks. The other records run the "
             "network that the text describes.",
         ),
         Record(

@@ -131,7 +131,7 @@ def _largest(source: int, printed: float, runs: Runs) -> Found:
     )
     if min(all_errors) < printed < max(all_errors):
         return open_question(
-            "Neither T nor the buffers of the figure are in our text, and they decide: "
+            "Neither T nor the buffers of the figure are in our copy, and they decide: "
             f"{printed} lies between the errors with different T and buffers. {detail}"
         )
     return Found(min(all_errors, key=lambda error: abs(error - printed)), detail=f"{detail}.")

@@ -44,7 +44,7 @@ from vegasmodel.scenario import Red, Scenario
 
 MBIT = 8000 / 1e6  # Mbit/s of one packet a second
 RUN = "ns-2 2.35, the run as described."
-NO_PICTURE = "Our text lacks the picture; we check what the text says about it."
+NO_PICTURE = "Our copy lacks the picture; we check what the text says about it."
 AXIS = (4.0, 7.0, 10.0, 15.0, 50.0)  # buffers of the charts in section 3.3.2, packets
 DELAY_AXIS = (10.0, 15.0, 20.0, 30.0, 50.0)  # buffers of the charts in section 3.2.3, packets
 LOSS_BASED = ("reno", "sack")
@@ -234,7 +234,7 @@ def figures_2_to_4() -> list[Record]:
             "figure 4a, sack, X = 1 ms",
             "figure",
             printed=None,
-            blocked="Our text lacks this picture and says nothing about it: 'similar to that of "
+            blocked="Our copy lacks this picture and says nothing about it: 'similar to that of "
             "Reno' is about the bias in figure 4b.",
         ),
         Record(

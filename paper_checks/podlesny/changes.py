@@ -1,6 +1,6 @@
 """Experiments G and H of Podlesny and Williamson and the argument of section V, in ns-2 and ns-3.
 
-Our text lacks figures 10 and 12; we test what the text says about them, for DropTail, RED/ECN and
+Our copy lacks figures 10 and 12; we test what the text says about them, for DropTail, RED/ECN and
 RD (Rate-Delay services, the paper's router).  The paper does not state RED's thresholds, nor the
 flows of G before 60 s and after 120 s.  The index is the relative fairness: throughput of a Vegas
 flow over that of a NewReno flow.

@@ -306,9 +306,9 @@ def numbers() -> list[Record]:
             printed=0.97,
             compute=from_printed_numbers(0.24 / (0.74 / 3)),
             tolerance=rounding(0.01),
-            note="0.24/(0.74/3), as the text defines the index. Our text has a dot in place of the "
+            note="0.24/(0.74/3), as the text defines the index. Our copy has a dot in place of the "
             "first slash, with which it would be 0.059. This may be an error of the paper, or the "
-            "sign was misread when our text was made; we cannot tell. Tolerance: rounding of the "
+            "sign was misread when our copy was made; we cannot tell. Tolerance: rounding of the "
             "print.",
         ),
         Record(
@@ -323,7 +323,7 @@ def numbers() -> list[Record]:
             "figure 3, buffer of the dumbbell's bottleneck",
             "figure",
             printed=None,
-            blocked="C times 250 ms is an input: there is nothing to compute. Our text lacks the "
+            blocked="C times 250 ms is an input: there is nothing to compute. Our copy lacks the "
             "picture.",
         ),
     ]

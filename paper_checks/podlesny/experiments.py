@@ -1,6 +1,6 @@
 """Figure 1 and experiments A and B of Podlesny and Williamson, in ns-2 and ns-3.
 
-Our text lacks the pictures; we test what it says about them.  The index is the relative fairness:
+Our copy lacks the pictures; we test what it says about them.  The index is the relative fairness:
 throughput of a Vegas flow over that of a NewReno flow.  ``varied`` names the law whose number of
 flows varies, and a ratio is that number over the number of the other law's flows.  ns-3 has the
 paper's router, that of figure 2; ns-2 runs class-based queueing (CBQ) instead.  ``with_router``
@@ -40,7 +40,7 @@ BY_CBQ = (
     "of the link, where the paper's router counts flows; where both have run, indices and losses "
     "by the router, in ns-3, differ from those by CBQ."
 )
-NO_PICTURE = "Our text lacks the picture."
+NO_PICTURE = "Our copy lacks the picture."
 RTTS = (0.03, 0.1, 0.2)  # s, that we run for figure 1, which does not state its RTT
 WIRE = 1.04  # bytes of a NewReno packet over those of a Vegas packet: 40 B of headers in ns-2
 RATIOS = (0.1, 0.5, 1.0, 3.0, 5.0, 7.0)  # of the numbers of flows
