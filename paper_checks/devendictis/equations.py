@@ -22,12 +22,13 @@ from paper_checks.circulation import circulate
 from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 from paper_checks.senders import growth
 
-T, B = 0.08, 20.0  # s, our choice, since the paper states no T; packets, figure 4's buffer
+T = 0.08  # s, our choice, since the paper states none
+B = 20.0  # packets, the buffer of figure 4
 M = MU * T  # packets that the path holds while none waits
-HERE = f"mu T {M:g} packets (we chose T = 80 ms), alpha {ALPHA:g}."
 
-
-SIMULATED = (  # for the note of a record
+# texts for the notes of records
+CASE = f"mu T {M:g} packets (we chose T = 80 ms), alpha {ALPHA:g}."
+SIMULATED = (
     "computed: in a simulation of single packets, in which each ACK releases the next packet."
 )
 
@@ -101,17 +102,17 @@ def window_rules() -> list[Record]:
             "equation 3",
             "equation",
             printed=M + ALPHA,
-            compute=by_theory(_resting()),
+            compute=by_theory(_window_at_rest()),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1 / (M + ALPHA),
-            note=f"{HERE} computed: the window at which rule (3), applied at each ACK of a single "
+            note=f"{CASE} computed: the window at which rule (3), applied at each ACK of a single "
             "source, comes to rest, with RTT = max(T, W/mu). printed: (6) with W/RTT = mu, that is "
             "mu T + alpha. Tolerance: 1/W, by which an ACK changes the window.",
         ),
     ]
 
 
-def _resting(reno: float = 0.0) -> float:
+def _window_at_rest(reno: float = 0.0) -> float:
     """Vegas's window by the paper's rule (3) after many ACKs, beside a fixed Reno window.
 
     From then on the window W only rises and falls by 1/W packets.  ``reno`` is Reno's window.
@@ -177,10 +178,11 @@ def equilibrium() -> list[Record]:
     """
     W_V, W_R = 16, 90
     both = circulate([W_V, W_R], MU, T)
-    rest = _resting(W_R)
-    at_loss = ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1  # as printed
+    rest = _window_at_rest(W_R)  # Vegas's window
+    at_loss = ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1  # W_V(N), W_R(N), as printed
     after = LAM * at_loss[0], at_loss[1] / 2  # (9) and (8)
-    from_starts = np.array([_at_the_loss(*start) for start in STARTS])
+    # the same windows, if a cycle begins with each of STARTS; their ranges as texts
+    from_starts = np.array([_at_the_loss(*start) for start in STARTS])  # [starts, Vegas and Reno]
     ends = zip(from_starts.min(axis=0), from_starts.max(axis=0), strict=True)
     spans = [f"{low:.2f} to {high:.2f}" for low, high in ends]
     return [
@@ -188,13 +190,13 @@ def equilibrium() -> list[Record]:
             "equation 4",
             printed=W_V / (W_R + W_V) * MU,
             computed=both.rates[0],
-            note=f"{HERE} Windows 16 and 90.",
+            note=f"{CASE} Windows 16 and 90.",
         ),
         _simulated(
             "equation 5",
             printed=W_V + W_R,
             computed=M + both.waiting,
-            note=f"{HERE} Windows 16 and 90. q is the mean number of packets that wait;",
+            note=f"{CASE} Windows 16 and 90. q is the mean number of packets that wait;",
         ),
         Record(
             "equation 6",
@@ -203,7 +205,7 @@ def equilibrium() -> list[Record]:
             compute=by_theory(_backlog(rest, rest + W_R - M)),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1 / rest,
-            note=f"{HERE} computed: Diff where rule (3), applied at each ACK, comes to rest beside "
+            note=f"{CASE} computed: Diff where rule (3), applied at each ACK, comes to rest beside "
             "a Reno window that stays at 90 packets; the RTT follows from both windows. Tolerance: "
             "1/W, by which an ACK changes the window.",
         ),
@@ -211,7 +213,7 @@ def equilibrium() -> list[Record]:
             "equation 7",
             printed=[ALPHA * (M + q) / q for q in (5.0, 12.0)],
             computed=[_window_at_alpha(q) for q in (5.0, 12.0)],
-            note=f"{HERE} At q of 5 and 12; computed: the window whose Diff is alpha at an RTT "
+            note=f"{CASE} At q of 5 and 12; computed: the window whose Diff is alpha at an RTT "
             "of T + q/mu, by Brent's method.",
         ),
         Record(
@@ -235,7 +237,7 @@ def equilibrium() -> list[Record]:
 # --- the cycle, phase by phase ---------------------------------------------------------------
 
 
-SLACK = (
+SLACK_NOTE = (
     "Tolerance: 3/(2 W) for each mini-cycle, 1/(2 W) since W grows meanwhile, and 1/W since the "
     "number of ACKs is whole and W is not."
 )
@@ -268,7 +270,7 @@ def phases() -> list[Record]:
     pipe_T = pipe / MU  # s, the T for which mu T is ``pipe``
     at_b = circulate([int(vegas[b - 1]), int(reno[b - 1])], MU, pipe_T)
     by_ack = _ack_by_ack(R1, N)  # Reno's windows, computed with single ACKs
-    slack = 1.5 * sum(1 / W for W in by_ack)  # see SLACK
+    slack = 1.5 * sum(1 / W for W in by_ack)  # see SLACK_NOTE
     slack_to_a = 1.5 * sum(1 / W for W in _ack_by_ack(V1, a)[:a])
     where = f"W_V(1) 10, W_R(1) 20, mu T 50 packets, a = {a}, b = {b}."
     return [
@@ -280,7 +282,7 @@ def phases() -> list[Record]:
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=slack,
             note=f"W_R(1) {R1}; windows of mini-cycles 10, 20 and {N}; computed: each ACK adds "
-            f"1/W. {SLACK} All three windows have the tolerance of the last one.",
+            f"1/W. {SLACK_NOTE} All three windows have the tolerance of the last one.",
         ),
         equation(
             "section 3, P_Reno",
@@ -296,7 +298,7 @@ def phases() -> list[Record]:
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=slack_to_a,
             note=f"{where} printed: (11) solved for the windows of mini-cycle a, with the counted "
-            f"a; computed: each ACK adds 1/W. {SLACK}",
+            f"a; computed: each ACK adds 1/W. {SLACK_NOTE}",
         ),
         _simulated(
             "equation 12",
@@ -398,9 +400,11 @@ def _equilibrium_phase() -> list[Record]:
     solved_k = float(
         brentq(lambda k: V_a + k - ALPHA * (M + 2 * k) / (2 * k), 1e-6, 1e3, xtol=1e-13, rtol=1e-14)
     )
+    # b as the paper prints it, which solves (16)
     printed_b = a + (-(V_a - ALPHA) + np.sqrt((V_a - ALPHA) ** 2 + 2 * ALPHA * M)) / 2
     k = printed_b - a
     R = 80.0 + np.arange(1, 6)  # Reno's windows in five mini-cycles of phase 3, W_R(b) = 80
+    # (17): Vegas's windows in these mini-cycles
     C = R - ALPHA - M
     printed = (-C + np.sqrt(C**2 + 4 * ALPHA * R)) / 2
     solved = [
@@ -414,6 +418,7 @@ def _equilibrium_phase() -> list[Record]:
         )
         for R_i in R
     ]
+    # by how many packets the queue grows from one of these mini-cycles to the next
     queue_steps = np.diff([V + R_i - M for V, R_i in zip(solved, R, strict=True)])
     return [
         Record(
@@ -426,27 +431,27 @@ def _equilibrium_phase() -> list[Record]:
                     detail=f"By {queue_steps.min():.2f} to {queue_steps.max():.2f} packets.",
                 )
             ),
-            note=f"{HERE} W_R(b) 80, five mini-cycles: q = W_V + W_R - mu T at the roots of (7), "
+            note=f"{CASE} W_R(b) 80, five mini-cycles: q = W_V + W_R - mu T at the roots of (7), "
             "by Brent's method.",
         ),
         equation(
             "equation 16",
             printed=ALPHA * (M + 2 * k) / (2 * k),
             computed=V_a + solved_k,
-            note=f"{HERE} a 10, W_V(a) 9. computed: the growing window W_V(a) + b - a where it "
+            note=f"{CASE} a 10, W_V(a) 9. computed: the growing window W_V(a) + b - a where it "
             "equals (7) at q = 2 (b - a), by Brent's method.",
         ),
         equation(
             "section 3, b",
             printed=float(printed_b),
             computed=a + solved_k,
-            note=f"{HERE} a 10, W_V(a) 9. computed: the root of equation 16.",
+            note=f"{CASE} a 10, W_V(a) 9. computed: the root of equation 16.",
         ),
         equation(
             "equation 17",
             printed=printed.tolist(),
             computed=solved,
-            note=f"{HERE} W_R(b) 80, five mini-cycles: the root of (7) with q = W_V + W_R - mu "
+            note=f"{CASE} W_R(b) 80, five mini-cycles: the root of (7) with q = W_V + W_R - mu "
             "T, by Brent's method.",
             tolerance=1e-5,
         ),

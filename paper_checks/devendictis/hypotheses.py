@@ -16,15 +16,15 @@ from paper_checks.devendictis.scenes import (
     BUFFERS,
     FORMS,
     LAM,
-    LIKE,
     MU,
     NO_T,
+    ROOM,
     RUN,
     SPAN,
     TIMES,
     TRIED,
-    alone,
     model,
+    vegas_alone,
     with_limit,
     with_room,
 )
@@ -33,8 +33,8 @@ from paper_checks.runs import Runs
 
 def after_loss(runs: Runs) -> Found:
     """Vegas's window after the loss of one packet, divided by its window without the loss."""
-    mean, least, largest = runs(alone()).window[:, 0]
-    after = runs(alone(8000)).window[1, 0]
+    mean, least, largest = runs(vegas_alone()).window[:, 0]
+    _, after, _ = runs(vegas_alone(8000)).window[:, 0]  # the least window; packet 8000 is lost
     return Found(
         float(after / mean),
         detail=f"{after:.1f} over {mean:.1f} packets; without a loss the window moves from "
@@ -43,7 +43,10 @@ def after_loss(runs: Runs) -> Found:
 
 
 def cut(runs: Runs) -> float:
-    """Reno's least window divided by its largest, in the run of figure 3 at T = 80 ms, B = 20."""
+    """Reno's least window divided by its largest, in the run of figure 3 at T = 80 ms, B = 20.
+
+    The window is smallest after a loss and largest before it, so this is the factor of a loss.
+    """
     _, least, largest = runs(with_limit(0.08, 20.0)).window[:, 1]
     return float(least / largest)
 
@@ -124,7 +127,7 @@ def throughputs() -> list[Record]:
     ]
 
 
-def _emptied(runs: Runs) -> Found:
+def _link_idle_at_times(runs: Runs) -> Found:
     """Whether the link is idle at times, for each buffer and each T.
 
     By the paper's hypothesis 4 the buffer is empty when congestion avoidance begins after a loss.
@@ -185,9 +188,9 @@ def hypotheses() -> list[Record]:
             "section 3, hypothesis 4: the buffer is empty when congestion avoidance begins",
             "claim",
             printed=True,
-            compute=_emptied,
+            compute=_link_idle_at_times,
             note="Read as: the link is idle for more than 0.1 % of the time, as it can be only "
-            f"while no packet waits. {NO_T} {LIKE} {RUN}",
+            f"while no packet waits. {NO_T} {ROOM} {RUN}",
         ),
         Record(
             "section 3, hypothesis 3: losses are recovered by fast retransmit",
@@ -204,7 +207,7 @@ def hypotheses() -> list[Record]:
                 "claim",
                 printed=True,
                 compute=partial(_vegas_losses, B),
-                note=f"At each T. {NO_T} {LIKE} {RUN}",
+                note=f"At each T. {NO_T} {ROOM} {RUN}",
             )
             for B in (5.0, 20.0)
         ),

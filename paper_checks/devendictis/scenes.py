@@ -19,20 +19,20 @@ __all__ = [
     "BUFFERS",
     "FORMS",
     "LAM",
-    "LIKE",
     "MU",
     "NO_T",
     "PART",
+    "ROOM",
     "RUN",
     "SPAN",
     "SPANS",
     "TIMES",
     "TRIED",
     "Form",
-    "Place",
-    "alone",
+    "ScenarioAt",
     "model",
     "one_span",
+    "vegas_alone",
     "with_limit",
     "with_room",
 ]
@@ -43,10 +43,11 @@ TIMES = (0.04, 0.06, 0.08, 0.16)  # s, the T for which we ran ns-2
 TRIED = f"T of {', '.join(f'{1e3 * T:g}' for T in TIMES)} ms"
 BUFFERS = (5.0, 10.0, 20.0, 30.0)  # packets, the buffers that the text names
 SPAN = 400.0  # s, over which the paper averages
-PART, SPANS = 40.0, 5  # length of a span in which cycles are counted, s; number of these spans
+# we count the cycles in spans of one run: the length of a span, s, and the number of spans
+PART, SPANS = 40.0, 5
 NO_T = "The paper does not state T, the propagation delay."
 RUN = "ns-2 2.35, mean of 3 seeds with starts moved by up to 0.5 s, 200 to 600 s."
-LIKE = (
+ROOM = (
     "In the model and in ns-2 B packets can wait: ns-2's limit is B + 1, since it counts the "
     "packet in transmission, too."
 )
@@ -54,7 +55,7 @@ LIKE = (
 # the equations of the model as we derived them, or as the paper prints them
 Form = Literal["derived", "printed"]
 FORMS: tuple[Form, ...] = ("printed", "derived")
-Place = Callable[[float, float], Scenario]  # a function that makes the scenario from T and B
+ScenarioAt = Callable[[float, float], Scenario]  # a function that makes the scenario from T and B
 
 
 @cache
@@ -93,7 +94,7 @@ def one_span(k: int) -> Scenario:
 
 
 @cache
-def alone(*dropped: int, T: float = 0.08) -> Scenario:
+def vegas_alone(*dropped: int, T: float = 0.08) -> Scenario:
     """The scenario of a Vegas source alone, if the link drops the packets numbered ``dropped``.
 
     Averages begin at 7 s, because the window still grows before.

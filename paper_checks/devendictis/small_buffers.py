@@ -29,32 +29,34 @@ def small_buffers() -> list[Record]:
     11 and a = 8 are whole numbers: N is the number of mini-cycles in a cycle, and in mini-cycle a
     the link becomes full.
     """
-    pipe, small, lam = 54.0, 5.0, 0.75  # mu T and B in packets, lambda
-    most = pipe + small + 1  # sum of both windows at the loss, packets
-    V_N, R_N, N = _cycle(most, lam)
+    pipe, buffer, lam = 54.0, 5.0, 0.75  # mu T and B in packets, lambda
+    sum_at_loss = pipe + buffer + 1  # of both windows, packets
+    V_N, R_N, N = _cycle(sum_at_loss, lam)
     vegas = [lam * V_N + i for i in range(N)]  # windows in mini-cycles 1 to N
     reno = [R_N / 2 + i for i in range(N)]
-    ratios = {factor: _packets_over(most, factor) for factor in (0.5, 0.55, 0.65, 0.75, 0.9)}
-    sums = [v + r for v, r in zip(vegas, reno, strict=True)]
+    # by lambda: Vegas's packets in a cycle over Reno's
+    ratios = {factor: _packets_over(sum_at_loss, factor) for factor in (0.5, 0.55, 0.65, 0.75, 0.9)}
+    sums = [v + r for v, r in zip(vegas, reno, strict=True)]  # of both windows in each mini-cycle
     a = next(i for i, s in enumerate(sums, 1) if s >= pipe)
     T = pipe / MU  # s
     first = (N - 1) / (1 - lam)  # sum of both windows in mini-cycle 1, as printed
     duration = sum(max(s, pipe) / MU for s in sums)  # s, of a cycle
     where = "lambda 3/4, mu T 54, B 5, cycles iterated until they repeat."
+    # B_th: the buffer at which Vegas's window at the loss equals its equilibrium window
     threshold = float(
         brentq(lambda x: (M + x + 1) / (3 - 2 * LAM) - ALPHA * (M + x) / x, 0.1, 50, xtol=1e-12)
     )
     return [
         equation(
             "appendix A, windows at the loss",
-            printed=[most / (3 - 2 * lam) * x for x in (1, 2 * (1 - lam))],
+            printed=[sum_at_loss / (3 - 2 * lam) * x for x in (1, 2 * (1 - lam))],
             computed=[V_N, R_N],
             note=f"{where} printed: solved for W_V(N) and W_R(N), (mu T + B + 1)/(3 - 2 lambda) "
             "and 2 (1 - lambda) times it.",
         ),
         equation(
             "appendix A, N",
-            printed=most * (1 - lam) / (3 - 2 * lam) + 1,
+            printed=sum_at_loss * (1 - lam) / (3 - 2 * lam) + 1,
             computed=N,
             note=f"{where} Counted.",
         ),
@@ -137,28 +139,29 @@ def small_buffers() -> list[Record]:
     ]
 
 
-def _cycle(most: float, lam: float, rounds: int = 200) -> tuple[float, float, int]:
+def _cycle(sum_at_loss: float, lam: float, rounds: int = 200) -> tuple[float, float, int]:
     """The windows of Vegas and Reno at the loss, and the number of mini-cycles, by appendix A.
 
     A loss multiplies Vegas's window by ``lam`` and halves Reno's.  Then both windows grow by one
-    packet per mini-cycle until their sum is ``most``, in packets.  This is repeated for ``rounds``
-    cycles, so that the windows at the beginning do not matter.
+    packet per mini-cycle until their sum is ``sum_at_loss``, in packets.  This is repeated for
+    ``rounds`` cycles, so that the windows at the beginning do not matter.
     """
     V, R, steps = 50.0, 10.0, 0.0
     for _ in range(rounds):
         V, R = lam * V, R / 2
-        steps = (most - V - R) / 2
+        steps = (sum_at_loss - V - R) / 2
         V, R = V + steps, R + steps
     return V, R, round(steps) + 1
 
 
-def _packets_over(most: float, lam: float) -> float:
+def _packets_over(sum_at_loss: float, lam: float) -> float:
     """The packets that Vegas sends in a cycle, divided by those that Reno sends.
 
     Both windows grow linearly, so this is the ratio of the means of first and last window.  A loss
-    multiplies Vegas's window by ``lam`` and halves Reno's; at the loss their sum is ``most``.
+    multiplies Vegas's window by ``lam`` and halves Reno's.  ``sum_at_loss`` is the sum of both
+    windows at the loss, in packets.
     """
-    V, R, _ = _cycle(most, lam)
+    V, R, _ = _cycle(sum_at_loss, lam)
     return (1 + lam) * V / (1.5 * R)
 
 

@@ -22,20 +22,20 @@ from paper_checks.devendictis.scenes import (
     BUFFERS,
     FORMS,
     LAM,
-    LIKE,
     MU,
     NO_T,
     PART,
+    ROOM,
     RUN,
     SPAN,
     SPANS,
     TIMES,
     TRIED,
     Form,
-    Place,
-    alone,
+    ScenarioAt,
     model,
     one_span,
+    vegas_alone,
     with_limit,
     with_room,
 )
@@ -65,22 +65,25 @@ def appendix(T: float, B: float, form: Form) -> tuple[float, float]:
     They are the packets of a cycle, from one loss to the next, over its duration Delta.  ``form``
     chooses between the printed formula for Delta and the one that we derived.
     """
+    # the formulas of appendix A, where equations have no numbers
     M = MU * T  # packets that the path holds while none waits
     N = (M + B + 1) * (1 - LAM) / (3 - 2 * LAM) + 1  # number of mini-cycles (round trips)
     first = (N - 1) / (1 - LAM)  # sum of both windows in mini-cycle 1, packets
     a = 0.5 * (M - first) + 1  # the mini-cycle in which the link becomes full
     term = 1 - a if form == "printed" else a - 1  # the print has the wrong sign
     Delta = a * T + (first + N + term) * (N - a) / MU
-    return (1 + LAM) / (2 * (1 - LAM)) * N * (N - 1) / Delta, 1.5 * N * (N - 1) / Delta
+    P_Vegas = (1 + LAM) / (2 * (1 - LAM)) * N * (N - 1)  # packets in a cycle
+    P_Reno = 1.5 * N * (N - 1)
+    return P_Vegas / Delta, P_Reno / Delta
 
 
 def errors(
-    source: int, T: float, runs: Runs, place: Place = with_room, form: Form = "printed"
+    source: int, T: float, runs: Runs, scenario_at: ScenarioAt = with_room, form: Form = "printed"
 ) -> dict[float, float]:
     """The error of the model's throughput relative to that in ns-2, percent, by buffer.
 
-    ``source`` is 0 for Vegas and 1 for Reno.  ``place`` makes ns-2's scenario from T and B: with
-    ``with_room`` B packets can wait in ns-2, with ``with_limit`` ns-2's limit is B.
+    ``source`` is 0 for Vegas and 1 for Reno.  ``scenario_at`` makes ns-2's scenario from T and B:
+    with ``with_room`` B packets can wait in ns-2, with ``with_limit`` ns-2's limit is B.
 
     At B = 5 the formulas are those of appendix A.  They hold for buffers below a threshold, and the
     text states a threshold of 5.
@@ -88,11 +91,11 @@ def errors(
     found = {}
     for B in BUFFERS:
         by_model = (appendix if B <= 5 else model)(T, B, form)[source]
-        found[B] = 100 * (by_model / float(runs(place(T, B)).mean[source]) - 1)
+        found[B] = 100 * (by_model / float(runs(scenario_at(T, B)).mean[source]) - 1)
     return found
 
 
-def _largest(source: int, printed: float, runs: Runs) -> Found:
+def _largest_error(source: int, printed: float, runs: Runs) -> Found:
     """The model's largest error over the buffers of figure 3, percent.
 
     ``source`` is 0 for Vegas and 1 for Reno, and ``printed`` is the error that the paper prints.
@@ -101,27 +104,29 @@ def _largest(source: int, printed: float, runs: Runs) -> Found:
     that we find in this way.
     """
 
-    def largest(place: Place, form: Form, without: tuple[float, ...]) -> list[tuple[float, float]]:
+    def largest(
+        scenario_at: ScenarioAt, form: Form, without: tuple[float, ...]
+    ) -> list[tuple[float, float]]:
         """For each T the largest error over the buffers but ``without``, and its buffer."""
         found = []
         for T in TIMES:
-            sizes = {B: abs(e) for B, e in errors(source, T, runs, place, form).items()}
+            sizes = {B: abs(e) for B, e in errors(source, T, runs, scenario_at, form).items()}
             B = max((b for b in sizes if b not in without), key=lambda b: sizes[b])
             found.append((sizes[B], B))
         return found
 
-    texts = []  # for each place and form, without and with B = 10: the errors at each T
+    texts = []  # for each scenario_at and form, without and with B = 10: the errors at each T
     all_errors = []  # those that the record is judged by: B packets can wait, as in the model
-    tried: tuple[tuple[Place, Form], ...] = (
+    tried: tuple[tuple[ScenarioAt, Form], ...] = (
         (with_room, "printed"),
         (with_limit, "printed"),
         (with_room, "derived"),
     )
-    for place, form in tried:
+    for scenario_at, form in tried:
         for without in ((10.0,), ()):
-            found = largest(place, form, without)
+            found = largest(scenario_at, form, without)
             texts.append(", ".join(f"{error:.1f} % (B = {B:g})" for error, B in found))
-            all_errors += [error for error, _ in found] if place is with_room else []
+            all_errors += [error for error, _ in found] if scenario_at is with_room else []
     at_5 = ", ".join(f"{errors(source, T, runs, form='derived')[5.0]:.1f}" for T in TIMES)
     detail = (
         f"Largest error over B of 5, 20 and 30, at {TRIED}: {texts[0]}; over B of 5, 10, 20 and "
@@ -147,17 +152,17 @@ def figure_3() -> list[Record]:
             f"figure 3, largest error of {name}",
             "figure",
             printed=printed,
-            compute=partial(_largest, source, printed),
+            compute=partial(_largest_error, source, printed),
             tolerance=rounding(0.1),
             note=f"Percent. The paper states it at B = {B}. By the printed formulas; at B = 5 by "
             "those of appendix A, which hold below the threshold, since the text states a "
-            f"threshold of 5. {LIKE} {RUN}",
+            f"threshold of 5. {ROOM} {RUN}",
         )
         for source, name, printed, B in ((0, "Vegas", 12.2, 30), (1, "Reno", 9.9, 5))
     ]
 
 
-def _nearest(B: float, printed: float) -> Callable[[Runs], Found]:
+def _nearest_ratio(B: float, printed: float) -> Callable[[Runs], Found]:
     """The ``compute`` function for the model's ratio Vegas/Reno at the buffer ``B``.
 
     The paper does not state T.  So the value is the ratio at the T at which it is nearest to
@@ -177,15 +182,15 @@ def _nearest(B: float, printed: float) -> Callable[[Runs], Found]:
         return Found(
             float(nearest),
             detail=f"Above the threshold, over all T: {text}; below it, by appendix A and for any "
-            f"T: {by_appendix:.3f}. {text_ns2}{_in_whole(B)}",
+            f"T: {by_appendix:.3f}. {text_ns2}{_rounded_ratios(B)}",
             packets=packets,
-            missing=_left_open(B, printed),
+            missing=_where_rounding_gives(B, printed),
         )
 
     return compute
 
 
-def _left_open(B: float, printed: float) -> str:
+def _where_rounding_gives(B: float, printed: float) -> str:
     """A text on the T at which the model gives the printed ratio if its sums are rounded.
 
     The sums over mini-cycles (round trips) then end at whole numbers.  ``B`` is taken as ns-2's
@@ -207,9 +212,9 @@ def _left_open(B: float, printed: float) -> str:
     )
 
 
-def ratio_at(B: float, T: float, runs: Runs, place: Place = with_room) -> float:
-    """Vegas's throughput over Reno's in ns-2; ``place`` makes the scenario from T and B."""
-    vegas, reno = runs(place(T, B)).mean
+def ratio_at(B: float, T: float, runs: Runs, scenario_at: ScenarioAt = with_room) -> float:
+    """Vegas's throughput over Reno's in ns-2; ``scenario_at`` makes the scenario from T and B."""
+    vegas, reno = runs(scenario_at(T, B)).mean
     return float(vegas / reno)
 
 
@@ -219,7 +224,8 @@ def _by_ns2(B: float, runs: Runs) -> tuple[list[float], str]:
     The text also has the ratios with B as ns-2's limit, which counts the packet in transmission.
     """
     waiting, limit = (
-        [ratio_at(B, T, runs, place) for T in TIMES] for place in (with_room, with_limit)
+        [ratio_at(B, T, runs, scenario_at) for T in TIMES]
+        for scenario_at in (with_room, with_limit)
     )
     texts = [", ".join(f"{ratio:.2f}" for ratio in found) for found in (waiting, limit)]
     text = (
@@ -235,12 +241,12 @@ def _outperforms(runs: Runs) -> Found:
     return Found(min(found) > 1, detail=f"Ratios Vegas/Reno. {text}")
 
 
-def _resting(T: float, runs: Runs) -> tuple[float, float]:
+def _ends_of_window(T: float, runs: Runs) -> tuple[float, float]:
     """The least and the largest window of a Vegas source alone, each minus alpha + mu T, packets.
 
     alpha + mu T is the window with which alpha packets wait.  Both windows are from 30 s on.
     """
-    base = alone(T=T)
+    base = vegas_alone(T=T)
     long = dataclasses.replace(base.run, duration=90.0, warmup=30.0)
     name = f"devendictis-vegas-rests-{1e3 * T:g}-ms"
     window = runs(dataclasses.replace(base, name=name, run=long)).window
@@ -248,14 +254,14 @@ def _resting(T: float, runs: Runs) -> tuple[float, float]:
     return float(window[1, 0] - rest), float(window[2, 0] - rest)
 
 
-def _oscillates(runs: Runs) -> tuple[list[float], list[float], str]:
+def _oscillation(runs: Runs) -> tuple[list[float], list[float], str]:
     """How the window of a Vegas source alone moves, at each T.
 
     The first list says by how many packets the window oscillates.  The second one has the least
     window minus alpha + mu T, the window at rest.  The third value is a text with the least and
     largest windows.
     """
-    ends = [_resting(T, runs) for T in TIMES]
+    ends = [_ends_of_window(T, runs) for T in TIMES]
     text = ", ".join(f"{least:.2f} to {largest:.2f}" for least, largest in ends)
     return (
         [largest - least for least, largest in ends],
@@ -264,9 +270,10 @@ def _oscillates(runs: Runs) -> tuple[list[float], list[float], str]:
     )
 
 
-def _span(runs: Runs) -> Found:
+def _furthest_oscillation(runs: Runs) -> Found:
     """By how many packets Vegas's window oscillates, at the T at which it is furthest from 3."""
-    spans, _, text = _oscillates(runs)
+    # the paper says that the window oscillates over three packets
+    spans, _, text = _oscillation(runs)
     return Found(
         max(spans, key=lambda span: abs(span - 3)),
         detail=text,
@@ -277,9 +284,9 @@ def _span(runs: Runs) -> Found:
     )
 
 
-def _offset(runs: Runs) -> Found:
+def _furthest_offset(runs: Runs) -> Found:
     """Vegas's least window minus alpha + mu T, at the T at which it is furthest from 0."""
-    _, offsets, text = _oscillates(runs)
+    _, offsets, text = _oscillation(runs)
     return Found(
         max(offsets, key=abs),
         detail=text,
@@ -288,8 +295,12 @@ def _offset(runs: Runs) -> Found:
     )
 
 
-def _vanishes() -> Found:
-    """Whether Vegas's throughput vanishes as the buffer grows, up to nearly mu T."""
+def _falls_to_zero() -> Found:
+    """Whether Vegas's throughput by the model falls towards 0 as the buffer grows to nearly mu T.
+
+    We found that it falls.  But how far it falls depends on T, which the paper does not state: so
+    the result is undecided.
+    """
     texts, falls = [], []
     for form in FORMS:
         rates = [model(0.08, B, form)[0] for B in (*BUFFERS, 50.0, 80.0)]
@@ -307,7 +318,7 @@ def _vanishes() -> Found:
     )
 
 
-def _end(alpha: float, excess: float) -> float:
+def _buffer_at_excess(alpha: float, excess: float) -> float:
     """The buffer at which Vegas's window at the loss exceeds its equilibrium window by ``excess``.
 
     The equilibrium window is that of equation (7) with the threshold ``alpha``.  All are in
@@ -320,7 +331,7 @@ def _end(alpha: float, excess: float) -> float:
     )
 
 
-def _in_whole(B: float) -> str:
+def _rounded_ratios(B: float) -> str:
     """A text with the largest ratio Vegas/Reno of the model over all T, if its sums are rounded.
 
     The sums over mini-cycles (round trips) then end at whole numbers.  For B = 5, where the model
@@ -357,7 +368,7 @@ def thresholds() -> list[Record]:
                 f"section 4, ratio Vegas/Reno at B = {B:g}",
                 "claim",
                 printed=printed,
-                compute=_nearest(B, printed),
+                compute=_nearest_ratio(B, printed),
                 tolerance=rounding(0.01),
                 note="computed: of the ratios by the printed formulas at T from 1 ms to 20 s with "
                 "mu T > B, the one nearest to the print; at B = 5 also by appendix A, since the "
@@ -380,8 +391,8 @@ def thresholds() -> list[Record]:
                 "alone, ns-2 2.35, one run, 30 to 90 s. Tolerance: rounding to a whole packet.",
             )
             for what, printed, compute, words in (
-                ("over three packets", 3.0, _span, "three packets"),
-                ("from the equilibrium (7) upwards", 0.0, _offset, "the equilibrium"),
+                ("over three packets", 3.0, _furthest_oscillation, "three packets"),
+                ("from the equilibrium (7) upwards", 0.0, _furthest_offset, "the equilibrium"),
             )
         ),
         Record(
@@ -389,13 +400,13 @@ def thresholds() -> list[Record]:
             "claim",
             printed=True,
             compute=_outperforms,
-            note=f"{LIKE} {RUN}",
+            note=f"{ROOM} {RUN}",
         ),
         Record(
             "section 4, Vegas's throughput falls towards zero at large buffers",
             "claim",
             printed=True,
-            compute=by_theory(_vanishes()),
+            compute=by_theory(_falls_to_zero()),
             note="'Tends to go to zero' is no number. We tested whether it falls at every step, "
             "and ends below a tenth of the link, 108 pkt/s. mu T is 86 packets at 80 ms.",
         ),
@@ -405,10 +416,10 @@ def thresholds() -> list[Record]:
             printed=(ALPHA + 3) * (3 - 2 * LAM),
             blocked="It depends on what the end of the range means. The printed sum is the printed "
             "B_th with alpha + 3 in place of alpha; the exact condition for the threshold then "
-            f"gives {_end(ALPHA + 3, 0.0):.2f} packets, which agrees. But Vegas's window at the "
-            "loss exceeds (7) by three packets at a buffer of "
-            f"{_end(ALPHA, 3.0):.2f}. The text gives an oscillation of three packets as the reason "
-            "for the range, without a derivation.",
+            f"gives {_buffer_at_excess(ALPHA + 3, 0.0):.2f} packets, which agrees. But Vegas's "
+            "window at the loss exceeds (7) by three packets at a buffer of "
+            f"{_buffer_at_excess(ALPHA, 3.0):.2f}. The text gives an oscillation of three packets "
+            "as the reason for the range, without a derivation.",
             note="alpha 3, lambda 3/4, mu 1080 pkt/s; we chose T = 80 ms. By Brent's method.",
             prints=("3(3-2",),
         ),
@@ -425,7 +436,7 @@ def _period(T: float) -> float:
     return float(minicycle.solve(MU, T, 20.0, ALPHA, LAM).period)
 
 
-def _cycles(runs: Runs) -> Found:
+def _equal_cycles(runs: Runs) -> Found:
     """Whether spans of equal length have equally many cycles, which last as long as in the model.
 
     A loss of Reno ends each cycle.
@@ -449,12 +460,12 @@ def periodicity() -> list[Record]:
             "section 4, periodic, as the model assumes",
             "claim",
             printed=True,
-            compute=_cycles,
+            compute=_equal_cycles,
             note="B = 20. Each cycle ends with one packet that Reno sends again. 'Periodic' is "
             "read as: the numbers of cycles in five spans of 40 s of one run differ by at most one "
             "(if losses came at random, their standard deviation would be 3). 'As the model "
             "assumes' is read as: the cycle is as long as by the formulas that we derived, within "
-            f"10 % at each T. {NO_T} {LIKE} {RUN}",
+            f"10 % at each T. {NO_T} {ROOM} {RUN}",
         )
     ]
 

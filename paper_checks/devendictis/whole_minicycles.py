@@ -21,7 +21,7 @@ from paper_checks.devendictis.scenes import ALPHA, BUFFERS, LAM, MU
 
 __all__ = ["WAYS", "appendix_a", "at_figure_3", "section_3"]
 
-Way = Callable[[float], float]  # a way of rounding
+Way = Callable[[float], float]  # a way of rounding a number to a whole one
 WAYS: dict[str, Way] = {"down": np.floor, "to the nearest": np.rint, "up": np.ceil}
 # The T that we try, s, in steps of 0.1 ms.  By hypothesis 2 mu T exceeds each buffer of figure 3.
 SCAN = np.arange(np.ceil(1e4 * max(BUFFERS) / MU), 2000.0) / 1e4
