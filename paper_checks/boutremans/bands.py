@@ -161,13 +161,14 @@ def _vegas_leaves_less_unused(runs: Runs) -> Found:
     The paper describes no network for this claim, so we take that of the paper ``evaluation``.  The
     claim must hold there for a short and for a long delay X of the second source.
     """
-    from paper_checks.evaluation.figures import alike
+    from paper_checks.evaluation.figures import same_law
     from paper_checks.evaluation.tables import CAPACITY as LINK
 
     vegas_leaves_less, rows = [], []  # for each delay; ``rows`` are texts
     for delay in (1e-3, 22e-3):
         reno, vegas = (  # percent of the link that is unused, of each seed
-            100 * np.maximum(0, 1 - runs(jittered(alike(law, delay))).throughput.sum(axis=1) / LINK)
+            100
+            * np.maximum(0, 1 - runs(jittered(same_law(law, delay))).throughput.sum(axis=1) / LINK)
             for law in ("reno", "vegas")
         )
         vegas_leaves_less.append(bool(np.all(reno > np.maximum(vegas, 1.0))))

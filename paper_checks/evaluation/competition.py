@@ -96,7 +96,7 @@ def competition() -> list[Record]:
                 f"section {section}: {law} occupies more as the buffer grows",
                 "claim",
                 printed=True,
-                compute=_grows(law, red),
+                compute=_share_grows(law, red),
                 note="Read as: more at a buffer of 50 than at one of 4, but not necessarily at "
                 "each step, as in the records of section 3.2.3. "
                 f"{MAJORITY_NOTE} {STARTS}" + f" {SETTINGS}" * red,
@@ -110,8 +110,8 @@ def competition() -> list[Record]:
             printed=True,
             compute=from_printed_numbers(
                 Found(
-                    max(_SPAN) < 2,
-                    detail=f"Largest over least printed ratio: {_SPAN[0]} and {_SPAN[1]}.",
+                    max(_RANGES) < 2,
+                    detail=f"Largest over least printed ratio: {_RANGES[0]} and {_RANGES[1]}.",
                 )
             ),
             note="From the printed tables 4a and 4b. 'Not much' is read as a factor below the "
@@ -132,12 +132,12 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
     def compute(runs: Runs) -> Found:
         """The buffer at which ``law`` and Vegas get the same, as the median over the seeds."""
         scenes = [pair(law, "vegas", buffer=B) for B in AXIS]
-        values = for_each_seed(runs, scenes, _cross)
+        values = for_each_seed(runs, scenes, _buffer_of_equality)
         means = [runs(jittered(scene)).mean for scene in scenes]
         leads = [float(of_law - of_vegas) / CAPACITY for of_law, of_vegas in means]
         text = ", ".join(f"{lead:+.2f}" for lead in leads)
         by_seeds = ", ".join("none" if v is None else f"{v:.1f}" for v in values)
-        described = _cross(*(runs(scene).throughput[0] for scene in scenes))
+        described = _buffer_of_equality(*(runs(scene).throughput[0] for scene in scenes))
         crossing = "none" if described is None else f"{described:.2f}"
         detail = (
             f"Seeds: {by_seeds}; the runs as described: {crossing}. {law}'s mean share of the link "
@@ -151,10 +151,10 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
 
 
 def _wins(law: str, B: float, red: bool, vegas: bool) -> Record:
-    """The record of the claim that Vegas gets more than ``law`` at the buffer ``B``.
+    """The record of a claim on who gets more at the buffer ``B``, Vegas or ``law``.
 
-    That is the claim if ``vegas`` is true; else it is that ``law`` gets more.  With ``red`` the
-    queue is RED.
+    If ``vegas`` is true, the claim is that Vegas gets more; else it is that ``law`` gets more.
+    With ``red`` the queue is RED.
     """
     queue = Red(min_threshold=B / 2, max_threshold=B) if red else None
     section = "3.3.2.2, RED" if red else "3.3.2.1, DropTail"
@@ -173,7 +173,7 @@ def _wins(law: str, B: float, red: bool, vegas: bool) -> Record:
     )
 
 
-def _grows(law: str, red: bool) -> Callable[[Runs], Found]:
+def _share_grows(law: str, red: bool) -> Callable[[Runs], Found]:
     """The ``compute`` function for: the share of ``law`` beside Vegas grows with the buffer.
 
     That holds if the share is larger at a buffer of 50 packets than at one of 4.  With ``red`` the
@@ -211,14 +211,15 @@ def _grows(law: str, red: bool) -> Callable[[Runs], Found]:
 
 
 # Largest over least ratio that tables 4a and 4b print
-_SPAN = (round(2.33 / 1.3, 2), round(2.2 / 1.32, 2))
+_RANGES = (round(2.33 / 1.3, 2), round(2.2 / 1.32, 2))
 
 
-def _cross(*rates: Floats) -> float | None:
-    """The buffer at which Vegas's throughput falls below the other's, ``None`` if there is none.
+def _buffer_of_equality(*rates: Floats) -> float | None:
+    """The buffer at which Vegas's throughput falls below that of the other law, in packets.
 
     ``rates`` has both throughputs at each buffer of the paper's chart (``AXIS``), Vegas's second.
-    Between two buffers we interpolate linearly.
+    Between two buffers we interpolate linearly.  The result is ``None`` if Vegas's throughput falls
+    below the other one at no buffer of the chart.
     """
     leads = [float(other - vegas) for other, vegas in rates]  # at each buffer, in ascending order
     for k in range(1, len(leads)):
@@ -264,7 +265,7 @@ def _figure_7() -> list[Record]:
     ]
 
 
-TRIED = (
+TRIED_NOTE = (
     "Alpha is 1 and beta 3, the default of section 3.3; the paper does not state those of figure "
     "8. When most seeds with a buffer of 15 did not give the print, we tried alpha 3, beta 6, of "
     "section 3.3.3, too: "
@@ -277,14 +278,14 @@ OTHER_THRESHOLDS = (
 )
 
 
-def _modified(
+def _both_thresholds(
     compute: Callable[[Runs], Found], claim: Callable[[Floats], bool], B: float
 ) -> Callable[[Runs], Found]:
-    """``compute``, but its note also says whether ``claim`` holds with other thresholds of Vegas.
+    """The function ``compute`` of a record of figure 8, extended by other thresholds of Vegas.
 
-    ``compute`` is the function for a record of figure 8 at the buffer ``B``, with alpha = 1 and
-    beta = 3.  We also try alpha = 3 and beta = 6.  If the claim then holds for most seeds, a
-    difference from the print shows nothing, since the paper does not state the thresholds.
+    ``compute`` has alpha = 1 and beta = 3, at the buffer ``B``.  The extended function also says in
+    its detail for how many seeds ``claim`` holds with alpha = 3 and beta = 6.  If it holds for most
+    seeds, a difference from the print shows nothing, since the paper does not state the thresholds.
     """
 
     def both(runs: Runs) -> Found:
@@ -292,15 +293,15 @@ def _modified(
         found, tried = compute(runs), runs(jittered(trio(B, (3.0, 6.0))))
         rates = ", ".join(f"{r * MBIT:.3f}" for r in tried.mean)
         agree = sum(claim(row) for row in tried.throughput)  # number of seeds
-        alike = " within 10 %" if claim is _alike else ""
-        text = f"{TRIED}{rates} Mbit/s, {agree} of 5 seeds{alike}."
+        alike = " within 10 %" if claim is _equal_within_10_percent else ""
+        text = f"{TRIED_NOTE}{rates} Mbit/s, {agree} of 5 seeds{alike}."
         missing = found.missing or (OTHER_THRESHOLDS if agree > 2 else "")
         return dataclasses.replace(found, detail=f"{found.detail} {text}", missing=missing)
 
     return both
 
 
-def _alike(rates: Floats) -> bool:
+def _equal_within_10_percent(rates: Floats) -> bool:
     """Whether Reno's throughput is SACK's within 10 %."""
     return abs(ratio(rates) - 1.0) <= LIMIT
 
@@ -322,7 +323,7 @@ def _figure_8() -> list[Record]:
                 f"figure 8, buffer {B:g}: Vegas gets {than} than Reno and SACK",
                 "figure",
                 printed=True,
-                compute=with_both_starts(_modified(holds(trio(B), claim, names), claim, B)),
+                compute=with_both_starts(_both_thresholds(holds(trio(B), claim, names), claim, B)),
                 note=note,
             )
             for B, than, claim in claims
@@ -333,7 +334,11 @@ def _figure_8() -> list[Record]:
                 "figure",
                 printed=1.0,
                 compute=with_both_starts(
-                    _modified(median_of_seeds(trio(B), ratio, printed=1.0, unit=0.1), _alike, B),
+                    _both_thresholds(
+                        median_of_seeds(trio(B), ratio, printed=1.0, unit=0.1),
+                        _equal_within_10_percent,
+                        B,
+                    ),
                     printed=1.0,
                 ),
                 note=f"Both have 'about the same share'. {SOURCE_WORD} {STARTS} {NO_PICTURE}",

@@ -46,7 +46,7 @@ MBIT = 8000 / 1e6  # Mbit/s of one packet a second
 RUN = "ns-2 2.35, the run as described."
 NO_PICTURE = "Our copy lacks the picture; we check what the text says about it."
 AXIS = (4.0, 7.0, 10.0, 15.0, 50.0)  # buffers of the charts in section 3.3.2, packets
-DELAY_AXIS = (10.0, 15.0, 20.0, 30.0, 50.0)  # buffers of the charts in section 3.2.3, packets
+BUFFERS_OF_3_2_3 = (10.0, 15.0, 20.0, 30.0, 50.0)  # buffers of the charts in section 3.2.3, packets
 LOSS_BASED = ("reno", "sack")
 
 
@@ -80,11 +80,11 @@ def holds(
 
 # --- figure 1: four drops in one window ------------------------------------------------------
 
-# Numbers of the packets that are dropped, in each of six runs
-PLACES = tuple(tuple(range(first, first + 4)) for first in (30, 14, 20, 26, 38, 44))
+# In each of six runs: the numbers of the packets that the link drops, four in a row
+DROPPED = tuple(tuple(range(first, first + 4)) for first in (30, 14, 20, 26, 38, 44))
 
 
-FORCED = (
+FORCED_NOTE = (
     "ns-2 2.35, runs of 2 s on topology 1; the window is read from 0.2 s on, every 8 ms. The paper "
     "names neither the packets nor the buffer of figure 1. We drop four packets in a row, from the "
     "14th, 20th, 26th, 30th, 38th or 44th on. With a buffer of 50 no other packet is lost; with "
@@ -95,23 +95,26 @@ BUFFERS = (50.0, 6.0)  # packets
 BUFFER_DECIDES = "The buffer decides, and the paper does not state that of figure 1."
 
 
-def least(runs: Runs, law: str, drops: tuple[int, ...], buffer: float = BUFFERS[0]) -> float:
+def least_window(runs: Runs, law: str, drops: tuple[int, ...], buffer: float = BUFFERS[0]) -> float:
     """The least window of figure 1's source after the link has dropped some packets, in packets.
 
     ``law`` is the source's congestion control, and ``drops`` has the numbers of these packets.
     """
-    return float(runs(forced(law, drops, buffer=buffer)).window[1, 0])
+    row, source = 1, 0  # of ``window``: row 1 has the least windows
+    return float(runs(forced(law, drops, buffer=buffer)).window[row, source])
 
 
 def figure_1() -> list[Record]:
     """The records of figure 1: after four losses Reno restarts from a window of one packet.
 
-    Vegas and SACK do not.
+    Vegas does not, and SACK has the largest window afterwards.
     """
 
     def reno_restarts(runs: Runs) -> Found:
         """Whether Reno's window falls to one packet in each run."""
-        windows = [least(runs, "reno", drops, buffer) for buffer in BUFFERS for drops in PLACES]
+        windows = [
+            least_window(runs, "reno", drops, buffer) for buffer in BUFFERS for drops in DROPPED
+        ]
         text = ", ".join(f"{window:g}" for window in windows)
         return Found(
             max(windows) <= 1,
@@ -120,29 +123,32 @@ def figure_1() -> list[Record]:
 
     def vegas_does_not(runs: Runs) -> Found:
         """Whether Vegas's window stays above 2 packets, its window after a timeout."""
-        windows = {drops[0]: least(runs, "vegas", drops) for drops in sorted(PLACES)}
+        windows = {drops[0]: least_window(runs, "vegas", drops) for drops in sorted(DROPPED)}
         text = ", ".join(f"{window:g}" for window in windows.values())
         kept = [window > 2 for window in windows.values()]
         detail = f"Least window, 2 after a timeout: {text}"
         return in_every_case(kept, "The packets decide, and the paper does not name them", detail)
 
     def largest(runs: Runs) -> Found:
-        """The laws that have the largest mean window after the losses, in some of the six runs."""
-        leaders, texts = [], []
+        """The laws that have the largest mean window after the losses, in some of the six runs.
+
+        The result is undecided if these laws are not the same with both buffers.
+        """
+        leaders, texts = [], []  # for each buffer: these laws, and a text with all mean windows
         for buffer in BUFFERS:
             means = [
                 {
-                    law: float(runs(forced(law, drops, 0.5, buffer)).window[0, 0])
+                    law: float(runs(forced(law, drops, 0.5, buffer)).window[0, 0])  # row 0: means
                     for law in ("sack", "reno", "vegas")
                 }
-                for drops in PLACES
+                for drops in DROPPED
             ]
             leaders.append({max(found, key=lambda law: found[law]) for found in means})
             rows = "; ".join(
                 ", ".join(f"{law} {window:.2f}" for law, window in found.items()) for found in means
             )
             texts.append(f"with a buffer of {buffer:g}: {rows}")
-        starts = ", ".join(str(drops[0]) for drops in PLACES)
+        starts = ", ".join(str(drops[0]) for drops in DROPPED)
         return Found(
             ", ".join(sorted(leaders[0])),
             detail=f"Mean windows from 0.5 s on, packets dropped from {starts} on: "
@@ -150,7 +156,7 @@ def figure_1() -> list[Record]:
             undecided=BUFFER_DECIDES if leaders[0] != leaders[1] else "",
         )
 
-    note = f"{FORCED} {NO_PICTURE}"
+    note = f"{FORCED_NOTE} {NO_PICTURE}"
     return [
         Record(
             "figure 1, Reno falls back to slow start",
@@ -175,7 +181,7 @@ def figure_1() -> list[Record]:
 # --- figures 2 to 4: two sources of one law --------------------------------------------------
 
 
-def alike(law: str, X: float) -> Scenario:
+def same_law(law: str, X: float) -> Scenario:
     """The scenario of two sources of the same law, of which the second one starts 0.5 s later.
 
     ``X`` is the delay of the second source's last link, s.  Packets are counted from 15 s on.
@@ -199,10 +205,10 @@ def figures_2_to_4() -> list[Record]:
         """Whether two Renos leave more of the link unused than two Vegas, and more than 1 %."""
 
         def unused(rates: Floats) -> float:
-            """Percent of the link."""
+            """The part of the link that is unused in a run, percent; ``rates`` of both sources."""
             return 100 * (1 - float(rates.sum()) / CAPACITY)
 
-        scenes = [alike(law, 22e-3) for law in ("reno", "vegas")]
+        scenes = [same_law(law, 22e-3) for law in ("reno", "vegas")]
         values = for_each_seed(
             runs, scenes, lambda reno, vegas: unused(reno) > max(unused(vegas), 1.0)
         )
@@ -221,9 +227,9 @@ def figures_2_to_4() -> list[Record]:
                 f"figure {number}a, {law}, X = 1 ms, ratio of the bandwidths",
                 "figure",
                 printed=1.0,
-                compute=_at_once(law)
+                compute=_figure_3a(law)
                 if law == "vegas"
-                else median_of_seeds(alike(law, 1e-3), ratio, printed=1.0, unit=0.1),
+                else median_of_seeds(same_law(law, 1e-3), ratio, printed=1.0, unit=0.1),
                 prints=(words[number],),
                 note=f"'{words[number]}'. {AS_STATED} {SOURCE_WORD} {NO_PICTURE}",
             )
@@ -261,7 +267,7 @@ def figures_2_to_4() -> list[Record]:
             "figure",
             printed=0.7,
             compute=median_of_seeds(
-                alike("vegas", 22e-3), lambda r: float(r.min()) * MBIT, printed=0.7, unit=0.1
+                same_law("vegas", 22e-3), lambda r: float(r.min()) * MBIT, printed=0.7, unit=0.1
             ),
             note="Mbit/s; the greater one, 0.8, is the rest of the link. The text does not say "
             f"which source has which. {AS_STATED} {SOURCE} {NO_PICTURE}",
@@ -270,7 +276,7 @@ def figures_2_to_4() -> list[Record]:
             "figure 4b, sack, X = 22 ms, the shorter connection gains",
             "figure",
             printed=True,
-            compute=holds(alike("sack", 22e-3), lambda r: r[0] > 1.5 * r[1], "Shorter, longer"),
+            compute=holds(same_law("sack", 22e-3), lambda r: r[0] > 1.5 * r[1], "Shorter, longer"),
             note=f"'Very noticeable', read as a ratio above 1.5. {AS_STATED} {MAJORITY_NOTE} "
             f"{NO_PICTURE}",
         ),
@@ -286,7 +292,7 @@ NO_OSCILLATION = (
 
 def _almost_twice(runs: Runs) -> Found:
     """The ratio of two Renos' bandwidths in figure 2b; always undecided, with the reason."""
-    scenario = alike("reno", 22e-3)
+    scenario = same_law("reno", 22e-3)
     values = [ratio(row) for row in runs(jittered(scenario)).throughput]
     described = ratio(runs(scenario).throughput[0])
     text = f"Seeds: {', '.join(f'{v:.2f}' for v in values)}; as described {described:.2f}."
@@ -300,14 +306,14 @@ def _almost_twice(runs: Runs) -> Found:
     return dataclasses.replace(found, undecided=word)
 
 
-def _at_once(law: str) -> Callable[[Runs], Found]:
+def _figure_3a(law: str) -> Callable[[Runs], Found]:
     """The ``compute`` function for figure 3a: the ratio of the rates of two sources of ``law``.
 
     The second source starts 0.5 s after the first.  The result's detail also has the rates if both
     start at 0, and the ratios with other buffers.  If another buffer gives the printed ratio, a
     difference shows nothing, since the paper does not state the buffer.
     """
-    compute = median_of_seeds(alike(law, 1e-3), ratio, printed=1.0, unit=0.1)
+    compute = median_of_seeds(same_law(law, 1e-3), ratio, printed=1.0, unit=0.1)
     buffers = (6.0, 8.0, 15.0, 50.0)
 
     def both(runs: Runs) -> Found:
@@ -382,14 +388,14 @@ def _chart(law: str, red: bool) -> list[Scenario]:
     Two sources of ``law`` share the link, with X = 58 ms.  With ``red`` the queue is RED, whose
     upper threshold is the buffer; else it is DropTail.
     """
-    queues = [Red(min_threshold=B / 2, max_threshold=B) if red else None for B in DELAY_AXIS]
+    queues = [Red(min_threshold=B / 2, max_threshold=B) if red else None for B in BUFFERS_OF_3_2_3]
     return [
         pair(law, law, X=58e-3, buffer=B, starts=(0.0, 0.5), warmup=0.0, queue=queue)
-        for B, queue in zip(DELAY_AXIS, queues, strict=True)
+        for B, queue in zip(BUFFERS_OF_3_2_3, queues, strict=True)
     ]
 
 
-def _falls(law: str, red: bool) -> Callable[[Runs], Found]:
+def _ratio_falls_with_buffer(law: str, red: bool) -> Callable[[Runs], Found]:
     """The ``compute`` function for: the ratio ACK1/ACK2 is less at the largest buffer than at 10.
 
     ACK1 and ACK2 are the numbers of packets acknowledged to the two sources of ``law``.  With
@@ -433,7 +439,7 @@ def _fairer_with_red(runs: Runs) -> Found:
     )
 
 
-def _near_one(compute: Callable[[Runs], Found]) -> Callable[[Runs], Found]:
+def _close_is_no_number(compute: Callable[[Runs], Found]) -> Callable[[Runs], Found]:
     """``compute``, with the remark that the paper leaves open what 'close to 1' means."""
     missing = (
         "The paper states neither when the sources start nor from when on packets count, and "
@@ -457,7 +463,7 @@ def buffers_and_delay() -> list[Record]:
                     f"section {section}, {law}: the ratio falls as the buffer grows",
                     "claim",
                     printed=True,
-                    compute=_falls(law, red),
+                    compute=_ratio_falls_with_buffer(law, red),
                     note="Read as: the ratio is smaller at a buffer of 50 than at one of 10, but "
                     "need not fall at each step. "
                     f"{AS_TABLE_3} {MAJORITY_NOTE}" + f" {SETTINGS}" * red,
@@ -468,7 +474,7 @@ def buffers_and_delay() -> list[Record]:
                 f"section 3.2.3.1, DropTail, {law}: close to 1 at buffer 50",
                 "claim",
                 printed=1.0,
-                compute=_near_one(
+                compute=_close_is_no_number(
                     median_of_seeds(_chart(law, False)[-1], ratio, printed=1.0, unit=0.1)
                 ),
                 note=f"'Close to 1'. {SOURCE_WORD}",
@@ -496,9 +502,9 @@ def vegas_alone(runs: Runs) -> Found:
     return Found(1.0 <= found.queue <= 3.0, detail=f"{found.queue:.2f} packets wait on average.")
 
 
-def _lost(runs: Runs) -> Found:
+def _most_retransmitted(runs: Runs) -> Found:
     """The largest number of packets that Vegas retransmits in a run of table 2."""
-    # a name is, for example, "table2-1-vegas-reno": its last words are the laws of both sources
+    # by scenario; a name is, for example, "table2-1-vegas-reno": it ends with the sources' laws
     most = {
         name: max(
             float(runs(one).retransmits[name.split("-")[2:].index("vegas")])
@@ -567,7 +573,7 @@ def claims() -> list[Record]:
             "section 3.1.3, Vegas never loses a packet",
             "claim",
             printed=0,
-            compute=_lost,
+            compute=_most_retransmitted,
             note="The largest number of packets that Vegas sends again in a run of one of table "
             "2's four pairs with Vegas; ns-2 2.35, 5 seeds each, whose starts move by up to one "
             "packet's time.",

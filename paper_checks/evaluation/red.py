@@ -35,7 +35,7 @@ from vegasmodel.scenario import Scenario
 __all__ = ["SETTINGS", "with_each_red"]
 
 OLDER = "ns-2's defaults of before April 2001"
-AUTOMATIC = "ns-2 2.35's"
+NEWER = "ns-2 2.35's"
 UNSPACED = "RED of 1993"
 SETTINGS = (
     "RED has settings that the paper does not state. We ran three: ns-2's defaults of before April "
@@ -46,7 +46,7 @@ SETTINGS = (
 )
 
 
-class _Other:
+class _OtherRed:
     """Stored runs of ns-2 with another setting of RED; used in place of ``runs``.
 
     ``other`` finds the stored run of a scenario with this setting.  A scenario without RED has only
@@ -75,8 +75,8 @@ def with_each_red(
         """The value with ns-2's older defaults of RED; undecided if RED's settings decide."""
         found = {
             OLDER: compute(runs),
-            AUTOMATIC: compute(cast("Runs", _Other(runs, runs.automatic))),
-            UNSPACED: compute(cast("Runs", _Other(runs, runs.unspaced))),
+            NEWER: compute(cast("Runs", _OtherRed(runs, runs.automatic))),
+            UNSPACED: compute(cast("Runs", _OtherRed(runs, runs.unspaced))),
         }
         text = " ".join(f"By {name}: {result.detail}" for name, result in found.items())
         agreeing = [name for name, result in found.items() if agrees(result, printed)]

@@ -65,7 +65,10 @@ def _suffix(queue: Queue) -> str:
 
 
 def trio(buffer: float, thresholds: tuple[float, float] = (1.0, 3.0)) -> Scenario:
-    """Section 3.4: Reno, SACK and Vegas together; the buffer is in packets."""
+    """The scenario of section 3.4: a Reno, a SACK and a Vegas source share the link.
+
+    ``buffer`` is in packets, and ``thresholds`` are Vegas's alpha and beta.
+    """
     base = pair("reno", "sack", buffer=buffer)
     vegas = _flow(base.flows[0], "vegas", 0.0, BASE_RTT, thresholds)
     name = f"evaluation-trio-buffer-{buffer:g}"
@@ -75,7 +78,7 @@ def trio(buffer: float, thresholds: tuple[float, float] = (1.0, 3.0)) -> Scenari
 
 
 def single(law: str, *, loss: float = 0.0, runs: int = 1) -> Scenario:
-    """Topology 1: one source, whose data packets are lost at random with probability ``loss``."""
+    """The paper's topology 1: one source, whose data packets are lost with probability ``loss``."""
     base = stored("single")
     link = dataclasses.replace(base.links[0], loss=loss)
     flow = dataclasses.replace(
@@ -87,9 +90,10 @@ def single(law: str, *, loss: float = 0.0, runs: int = 1) -> Scenario:
 
 
 def forced(law: str, drops: tuple[int, ...], since: float = 0.2, buffer: float = 50.0) -> Scenario:
-    """Figure 1: a run of 2 s on topology 1, which drops the packets with the numbers ``drops``.
+    """The scenario of figure 1: topology 1 for 2 s, where the link drops some packets on purpose.
 
-    With a buffer of 50 no other packet is lost.  Averages begin at ``since`` s.
+    ``drops`` has the numbers of these packets.  With a buffer of 50 no other packet is lost.
+    Averages begin at ``since`` s.
     """
     base = single(law)
     lost = (Drop(flow=law, packets=drops),) if drops else ()

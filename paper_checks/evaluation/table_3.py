@@ -38,7 +38,10 @@ TABLE_3 = {
 
 
 def delays(law: str, X: float) -> Scenario:
-    """The reading of table 3 that the records judge: starts at 0 and 0.5 s, counts from 0 s on."""
+    """The scenario of a cell of table 3, with the reading whose result is the record's value.
+
+    By this reading the sources start at 0 and 0.5 s, and packets count from 0 s on.
+    """
     return pair(law, law, X=X, starts=(0.0, 0.5), warmup=0.0)
 
 

@@ -87,7 +87,7 @@ def table_1() -> list[Record]:
         for (loss, law), printed in TABLE_1.items()
     ]
 
-    def best(runs: Runs) -> Found:
+    def best_law(runs: Runs) -> Found:
         """The law with the highest mean rate at 5 % loss.
 
         The paper ran each law once.  So the result is open if another law than Vegas leads, but by
@@ -99,10 +99,11 @@ def table_1() -> list[Record]:
         text = ", ".join(f"{law} {mean:.1f}" for law, mean in means.items())
         leader = max(means, key=lambda law: means[law])
         leads = rates[leader] - rates["vegas"]
-        text = f"Means, pkt/s: {text}; Vegas is the best in {_best(rates):d} of {LOSSY_RUNS} seeds."
+        best = f"{_vegas_best(rates):d} of {LOSSY_RUNS}"
+        text = f"Means, pkt/s: {text}; Vegas is the best in {best} seeds."
         later = {law: runs.later_timers(_lossy("5%", law)).throughput[:, 0] for law in rates}
         by_law = ", ".join(f"{law} {rates.mean():.1f}" for law, rates in later.items())
-        text += f" With 2.35's timers {by_law}; Vegas is the best in {_best(later):d}."
+        text += f" With 2.35's timers {by_law}; Vegas is the best in {_vegas_best(later):d}."
         if leader != "vegas" and leads.mean() <= 2 * leads.std(ddof=1):
             return open_question(
                 f"One run of each law, as the paper has, does not decide: {leader} leads Vegas by "
@@ -133,13 +134,13 @@ def table_1() -> list[Record]:
             "section 3.1.1, best at 5% loss",
             "claim",
             printed="vegas",
-            compute=best,
+            compute=best_law,
             note=f"ns-2 2.35, 20 seeds. {TIMERS}",
         ),
     ]
 
 
-def _best(rates: Mapping[str, Floats]) -> int:
+def _vegas_best(rates: Mapping[str, Floats]) -> int:
     """Number of seeds in which Vegas's rate is the highest; ``rates`` has those of each law."""
     vegas = rates["vegas"]
     return int(np.sum((vegas > rates["reno"]) & (vegas > rates["sack"])))
@@ -193,14 +194,14 @@ def _retransmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Foun
     found = majority_of_seeds(
         values,
         printed=printed,
-        tolerance=ENDS if printed else 0.0,
+        tolerance=BOTH_ENDS if printed else 0.0,
         detail=detail,
         described=described,
     )
     return dataclasses.replace(found, missing=found.missing or INFERRED)
 
 
-ENDS = 2.0  # packets: tolerance of the number sent again, one for each end of the interval
+BOTH_ENDS = 2.0  # packets: tolerance of the number sent again, one for each end of the interval
 INFERRED = (
     "The paper states neither this table's buffer nor its interval; 10 packets and 106 s are "
     "inferred from the counts themselves."
@@ -277,9 +278,9 @@ COUNTED = 105.0  # s: ACKs are counted from 15 s to the end
 
 
 def red(law: str, maximum: float) -> Scenario:
-    """Table 4: a source of ``law`` against Vegas at a RED queue; ``maximum``: upper threshold.
+    """The scenario of a row of table 4: a source of ``law`` and a Vegas source at a RED queue.
 
-    The buffer equals the upper threshold.
+    ``maximum`` is RED's upper threshold in packets; the buffer is equal to it.
     """
     maximum = float(maximum)
     queue = Red(min_threshold=3.0, max_threshold=maximum)

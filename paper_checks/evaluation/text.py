@@ -15,13 +15,13 @@ from paper_checks.devendictis.hypotheses import cut
 from paper_checks.evaluation.figures import (
     BUFFER_DECIDES,
     BUFFERS,
-    FORCED,
+    DROPPED,
+    FORCED_NOTE,
     LOSS_BASED,
     NO_PICTURE,
-    PLACES,
     RUN,
-    alike,
-    least,
+    least_window,
+    same_law,
 )
 from paper_checks.evaluation.red import SETTINGS, with_each_red
 from paper_checks.evaluation.scenes import pair, single
@@ -41,22 +41,22 @@ FIGURE_6 = {"6a": "Reno and SACK", "6b": "Reno and Vegas", "6c": "SACK and Vegas
 THRESHOLDS = tuple(map(float, TABLE_4["reno"]))  # RED's upper thresholds in table 4, packets
 
 
-def _swings(runs: Runs) -> Found:
+def _largest_oscillation(runs: Runs) -> Found:
     """How much a window varies at most in figures 3a and 3b: largest less least, in packets."""
     found = [
         max(  # rows 1 and 2 of ``window`` have each source's least and largest window
             float(np.ptp(runs(one).window[1:], axis=0).max())
-            for one in one_scenario_per_seed(alike("vegas", X))
+            for one in one_scenario_per_seed(same_law("vegas", X))
         )
         for X in (1e-3, 22e-3)
     ]
     return Found(found, detail="At X of 1 and 22 ms.")
 
 
-def _losses(runs: Runs) -> Found:
+def _reno_goes_on_losing(runs: Runs) -> Found:
     """Whether two Renos send more than one packet a second again, on average."""
     laws = ("reno", "vegas")
-    found = {law: float(runs(jittered(alike(law, 1e-3))).retransmits.sum()) for law in laws}
+    found = {law: float(runs(jittered(same_law(law, 1e-3))).retransmits.sum()) for law in laws}
     text = ", ".join(f"{law} {count:g}" for law, count in found.items())
     return Found(
         found["reno"] > COUNTED,  # packets, and the seconds in which they are counted
@@ -69,7 +69,7 @@ def section_2() -> list[Record]:
 
     The paper says that Reno's window swings because of its losses, and that Vegas's stays constant.
     """
-    two = "Two sources of a law, as in figures 2 and 3, after 15 s."
+    sources = "Two sources of a law, as in figures 2 and 3, after 15 s."
     return [
         Record(
             "section 2.2, the window is halved after three duplicate ACKs",
@@ -87,24 +87,24 @@ def section_2() -> list[Record]:
             "section 2.4, Vegas's window does not oscillate in equilibrium",
             "claim",
             printed=[0.0, 0.0],
-            compute=_swings,
+            compute=_largest_oscillation,
             prints=("does not cause any oscillation",),
-            note=f"Largest less least window of any seed, packets. {two} ns-2 2.35, 5 seeds, whose "
-            "starts move by up to one packet's time.",
+            note=f"Largest less least window of any seed, packets. {sources} ns-2 2.35, 5 seeds, "
+            "whose starts move by up to one packet's time.",
         ),
         Record(
             "section 2.4, Reno goes on losing packets",
             "claim",
             printed=True,
-            compute=_losses,
-            note=f"X = 1 ms. {two} ns-2 2.35, 5 seeds, whose starts move by up to one packet's "
+            compute=_reno_goes_on_losing,
+            note=f"X = 1 ms. {sources} ns-2 2.35, 5 seeds, whose starts move by up to one packet's "
             "time. Read as more than one lost packet a second on average; our stored runs do not "
             "say when packets are lost. The note has Vegas's number, too.",
         ),
     ]
 
 
-def _once(runs: Runs) -> Found:
+def _stays_after_first_loss(runs: Runs) -> Found:
     """Whether SACK's least window is the same after one loss in a window and after four.
 
     The result's detail also has Reno's least windows.  The result is undecided if it differs
@@ -114,8 +114,8 @@ def _once(runs: Runs) -> Found:
     for buffer in BUFFERS:
         pairs = {  # by law: both windows for each choice of the four packets that are lost
             law: [
-                (least(runs, law, drops[:1], buffer), least(runs, law, drops, buffer))
-                for drops in PLACES
+                (least_window(runs, law, drops[:1], buffer), least_window(runs, law, drops, buffer))
+                for drops in DROPPED
             ]
             for law in ("sack", "reno")
         }
@@ -132,7 +132,7 @@ def _once(runs: Runs) -> Found:
     )
 
 
-def _beyond_window(runs: Runs) -> Found:
+def _window_and_thresholds_in_buffer(runs: Runs) -> Found:
     """Whether Vegas keeps w + alpha to w + beta packets in the buffer, where w is its window.
 
     The answer is also yes if this holds with w as the number of packets that the empty path holds.
@@ -221,16 +221,16 @@ def section_3() -> list[Record]:
             "figure 1, SACK's window stays where the first loss has put it",
             "figure",
             printed=True,
-            compute=_once,
+            compute=_stays_after_first_loss,
             note="Read as: the least window after four losses is the same as after the first of "
-            f"them alone, within a packet. {FORCED} {NO_PICTURE}",
+            f"them alone, within a packet. {FORCED_NOTE} {NO_PICTURE}",
         ),
         Record(
             "section 3.1.3, Reno and SACK share almost half and half",
             "claim",
             printed=[1.0, 1.0],
             compute=from_printed_numbers(
-                [TABLE_2[name][0][0] / TABLE_2[name][0][1] for name in _BOTH]
+                [TABLE_2[name][0][0] / TABLE_2[name][0][1] for name in _RENO_BESIDE_SACK]
             ),
             prints=("almost in half and half",),
             tolerance=rounding(0.1),
@@ -271,7 +271,7 @@ def section_3() -> list[Record]:
             "section 3.3.3, Vegas keeps between w + alpha and w + beta in the buffer",
             "claim",
             printed=True,
-            compute=_beyond_window,
+            compute=_window_and_thresholds_in_buffer,
             prints=("w+α", "w+β"),
             note="Mean queue of one Vegas source alone, alpha 1 and beta 3, against w + alpha and "
             "w + beta. Section 3.3.3 does not define w; we try Vegas's mean window, and the number "
@@ -306,9 +306,9 @@ def section_3() -> list[Record]:
             printed=True,
             compute=from_printed_numbers(
                 Found(
-                    max(_again(vegas=True)) < 0.1 * min(_again(vegas=False)),
-                    detail=f"Vegas at most {max(_again(vegas=True))}, the others at least "
-                    f"{min(_again(vegas=False))}.",
+                    max(_retransmitted(vegas=True)) < 0.1 * min(_retransmitted(vegas=False)),
+                    detail=f"Vegas at most {max(_retransmitted(vegas=True))}, the others at least "
+                    f"{min(_retransmitted(vegas=False))}.",
                 )
             ),
             note="Table 2's printed counts; read as less than a tenth of those of the other laws.",
@@ -317,10 +317,10 @@ def section_3() -> list[Record]:
 
 
 # the columns of table 2 in which Reno and SACK share the link
-_BOTH = ("table2-3-reno-sack", "table2-4-sack-reno")
+_RENO_BESIDE_SACK = ("table2-3-reno-sack", "table2-4-sack-reno")
 
 
-def _again(vegas: bool) -> list[int]:
+def _retransmitted(vegas: bool) -> list[int]:
     """Numbers of retransmitted packets in table 2: those of Vegas, or those of the other laws."""
     return [
         count
