@@ -1,9 +1,10 @@
 """Experiments G and H of Podlesny and Williamson and the argument of section V, in ns-2 and ns-3.
 
-Our copy lacks figures 10 and 12; we test what the text says about them, for DropTail, RED/ECN and
-RD (Rate-Delay services, the paper's router).  The paper does not state RED's thresholds, nor the
-flows of G before 60 s and after 120 s.  The index is the relative fairness: throughput of a Vegas
-flow over that of a NewReno flow.
+In experiment G the number of Vegas flows changes suddenly, in H flows cross five bottlenecks, and
+section V is about flows with a wrong mark.  Our copy lacks figures 10 and 12; we test what the
+text says about them, for DropTail, RED/ECN and RD (Rate-Delay services, the paper's router).  The
+paper does not state RED's thresholds, nor the flows of G before 60 s and after 120 s.  The index is
+the relative fairness: throughput of a Vegas flow over that of a NewReno flow.
 
 ns-3 has the paper's router; ns-2 runs RD by class-based queueing (CBQ) instead.  ``kind`` is the
 kind of queue.
@@ -21,7 +22,7 @@ from paper_checks.podlesny.experiments import (
     IN_NS2,
     IN_NS3,
     NO_PICTURE,
-    WIRE,
+    SIZE_RATIO,
     index,
 )
 from paper_checks.podlesny.router import (
@@ -61,7 +62,7 @@ def _indices(kind: Discipline, runs: Runs, with_router: bool = False) -> Floats:
     return np.column_stack([index(runs, sudden(kind, *span), with_router) for span in INTERVALS])
 
 
-def _texts(runs: Runs) -> str:
+def _indices_as_text(runs: Runs) -> str:
     """A text with the relative fairness in ns-2: the mean over the runs, by queue and interval.
 
     The relative fairness is the throughput of a Vegas flow over that of a NewReno flow.
@@ -73,34 +74,34 @@ def _texts(runs: Runs) -> str:
     return f"Index at 65 to 80, 80 to 85, 85 to 100 s, by ns-2: {'; '.join(rows)}."
 
 
-def _settled(runs: Runs) -> Found:
+def _index_before_and_after(runs: Runs) -> Found:
     """The relative fairness with the paper's router before the change and after rates have settled.
 
     The relative fairness is the throughput of a Vegas flow over that of a NewReno flow.  At the
     change, the number of Vegas flows rises to 5 times the number before.
     """
     means = _indices("rd", runs, with_router=True).mean(axis=0)
-    return Found([float(means[0]), float(means[2])], detail=_texts(runs))
+    return Found([float(means[0]), float(means[2])], detail=_indices_as_text(runs))
 
 
-def _at_once(runs: Runs) -> Found:
+def _index_just_after(runs: Runs) -> Found:
     """The relative fairness with the paper's router in the first 5 s after the change.
 
     The relative fairness is the throughput of a Vegas flow over that of a NewReno flow.  At the
     change, the number of Vegas flows rises to 5 times the number before.
     """
-    first, later = _indices("rd", runs, with_router=True).mean(axis=0)[1:]
+    _, first, later = _indices("rd", runs, with_router=True).mean(axis=0)
     spans = [end - begin for begin, end in INTERVALS[1:]]
-    whole = float(np.average([first, later], weights=spans))
+    whole = float(np.average([first, later], weights=spans))  # over both intervals after the change
     missing = (
         "The paper does not say how soon 'immediate' is, and this decides: with the router the "
         f"index is {first:.2f} over the first 5 s, in which the new flows begin, and {whole:.2f} "
         "over all 20 s from 80 to 100 s."
     )
-    return Found(float(first), detail=_texts(runs), missing=missing)
+    return Found(float(first), detail=_indices_as_text(runs), missing=missing)
 
 
-def _order(runs: Runs) -> Found:
+def _rd_fairest_droptail_least(runs: Runs) -> Found:
     """Whether the index is nearest to 1 with RD, and nearer with RED/ECN than with DropTail.
 
     The index is the throughput of a Vegas flow over that of a NewReno flow.  The distance of a
@@ -127,15 +128,17 @@ def _order(runs: Runs) -> Found:
     )
     text = f"Distance, with its standard error: {', '.join(rows)}."
     holds = all(clearly_more(tail, red) and clearly_more(red, rd) for red in reds for rd in rds)
-    return Found(holds, detail=f"{text} {_texts(runs)}")
+    return Found(holds, detail=f"{text} {_indices_as_text(runs)}")
 
 
-def _struggles(runs: Runs) -> Found:
+def _vegas_struggles(runs: Runs) -> Found:
     """Whether a Vegas flow gets less than half of a NewReno flow's rate with DropTail.
 
     The ratio of the two rates must be below 0.5 in each interval of ``INTERVALS``.
     """
-    return Found(bool(_indices("droptail", runs).mean(axis=0).max() < 0.5), detail=_texts(runs))
+    return Found(
+        bool(_indices("droptail", runs).mean(axis=0).max() < 0.5), detail=_indices_as_text(runs)
+    )
 
 
 def _advantage_after(runs: Runs) -> Found:
@@ -146,7 +149,7 @@ def _advantage_after(runs: Runs) -> Found:
     """
     low = _indices("red", runs).mean(axis=0)  # in each interval, with ns-2's own thresholds
     high = _indices("red-high", runs).mean(axis=0)  # with higher thresholds
-    text = f"{_texts(runs)} {TRIED} {', '.join(f'{v:.2f}' for v in high)}."
+    text = f"{_indices_as_text(runs)} {TRIED} {', '.join(f'{v:.2f}' for v in high)}."
     return _if_thresholds_agree(bool(low[2] < 0.9), bool(high[2] < 0.9), text)
 
 
@@ -182,7 +185,7 @@ def sudden_changes() -> list[Record]:
             "section IV-G, index about 1 between sudden changes",
             "claim",
             printed=[1.0, 1.0],
-            compute=_settled,
+            compute=_index_before_and_after,
             tolerance=0.05,
             prints=("approximately unity",),
             note="100 NewReno flows; 20 Vegas flows, and 100 from 80 s on. Means from 65 to 80 s "
@@ -192,7 +195,7 @@ def sudden_changes() -> list[Record]:
             "figure 10d, with RD the index is about 1 at once after a sudden change",
             "figure",
             printed=1.0,
-            compute=_at_once,
+            compute=_index_just_after,
             tolerance=0.05,
             prints=("approximately unity",),
             note=f"Mean from 80 to 85 s; 80 of the 100 Vegas flows start at 80 s. {unity}",
@@ -209,7 +212,7 @@ def sudden_changes() -> list[Record]:
             "figure 10b, with DropTail Vegas struggles",
             "figure",
             printed=True,
-            compute=_struggles,
+            compute=_vegas_struggles,
             note=f"Read as an index below 0.5 in each interval. {note}",
         ),
         Record(
@@ -223,7 +226,7 @@ def sudden_changes() -> list[Record]:
             "figure 10e, RD is fairer than RED/ECN, and that fairer than DropTail",
             "figure",
             printed=True,
-            compute=_order,
+            compute=_rd_fairest_droptail_least,
             note="The distance of the index from 1 is |ln(index)|, as a mean over three spans of "
             "time. Read as: it is larger with DropTail than with RED/ECN, and there larger than "
             "with RD, each time by more than two standard errors, with both choices of RED's "
@@ -233,7 +236,7 @@ def sudden_changes() -> list[Record]:
     ]
 
 
-# --- H ---------------------------------------------------------------------------------------
+# --- experiment H: five bottlenecks -----------------------------------------------------------
 
 
 def _by_link(kind: Discipline, runs: Runs) -> Floats:
@@ -246,13 +249,13 @@ def _by_link(kind: Discipline, runs: Runs) -> Floats:
     rate = {flow.name: found[:, g] for g, flow in enumerate(scenario.flows)}
     ratios = [
         (rate["vegas A"] + rate[f"vegas {link.name}"])
-        / (WIRE * (rate["newreno A"] + rate[f"newreno {link.name}"]))
+        / (SIZE_RATIO * (rate["newreno A"] + rate[f"newreno {link.name}"]))
         for link in scenario.links
     ]
     return np.column_stack(ratios)
 
 
-def _links(runs: Runs) -> str:
+def _ratios_as_text(runs: Runs) -> str:
     """The ratio on each link with each queue, as text."""
     rows = [
         f"{NAMES[kind]} {', '.join(f'{v:.2f}' for v in _by_link(kind, runs).mean(axis=0))}"
@@ -261,51 +264,58 @@ def _links(runs: Runs) -> str:
     return f"Bytes of Vegas over those of NewReno by link: {'; '.join(rows)}."
 
 
-def _equal(runs: Runs) -> Found:
+def _equal_on_each_link(runs: Runs) -> Found:
     """Vegas's throughput over NewReno's on each of five links with RD: an open question.
 
     Only CBQ in ns-2 ran this, not the paper's router, and CBQ fixes the throughputs by its shares.
     """
     found = _by_link("rd", runs)
     errors = standard_error(found)
-    packets = ", ".join(f"{WIRE * ratio:.3f}" for ratio in found.mean(axis=0))
+    packets = ", ".join(f"{SIZE_RATIO * ratio:.3f}" for ratio in found.mean(axis=0))
     return open_question(
         f"{BY_CBQ} Here each class has half of each link, so equal throughputs show only that both "
         f"classes use their halves. Standard errors {', '.join(f'{e:.3f}' for e in errors)}; "
-        f"counted in packets {packets}. {_links(runs)}"
+        f"counted in packets {packets}. {_ratios_as_text(runs)}"
     )
 
 
-def _behind(kind: Discipline, limit: float, runs: Runs) -> Found:
-    """Whether Vegas's over NewReno's throughput is below ``limit`` on each link."""
-    return Found(bool(_by_link(kind, runs).mean(axis=0).max() < limit), detail=_links(runs))
+def _vegas_below(kind: Discipline, limit: float, runs: Runs) -> Found:
+    """Whether Vegas's throughput over NewReno's is below ``limit`` on each link, by ns-2."""
+    return Found(
+        bool(_by_link(kind, runs).mean(axis=0).max() < limit), detail=_ratios_as_text(runs)
+    )
 
 
-def _behind_red(runs: Runs) -> Found:
-    """Whether Vegas's over NewReno's throughput is below 0.9 on each link with RED.
+def _vegas_below_with_red(runs: Runs) -> Found:
+    """Whether Vegas's throughput over NewReno's is below 0.9 on each link with RED.
 
-    The result is open if it depends on RED's thresholds.
+    The result is open if it depends on RED's thresholds, which the paper does not state.
     """
-    low, high = (_behind(kind, 0.9, runs).value for kind in ("red", "red-high"))
-    return _if_thresholds_agree(bool(low), bool(high), f"{_links(runs)} {_tried(runs)}")
+    low, high = (_vegas_below(kind, 0.9, runs).value for kind in ("red", "red-high"))
+    return _if_thresholds_agree(
+        bool(low), bool(high), f"{_ratios_as_text(runs)} {_ratios_with_high_thresholds(runs)}"
+    )
 
 
-def _tried(runs: Runs) -> str:
+def _ratios_with_high_thresholds(runs: Runs) -> str:
     """The ratios with RED's higher thresholds, as text."""
     high = ", ".join(f"{v:.2f}" for v in _by_link("red-high", runs).mean(axis=0))
     return f"{TRIED} {high}."
 
 
-def _improves(runs: Runs) -> Found:
-    """Whether Vegas's over NewReno's throughput is nearer to 1 with RED than with DropTail.
+def _red_improves(runs: Runs) -> Found:
+    """Whether Vegas's throughput over NewReno's is nearer to 1 with RED than with DropTail.
 
-    It must be so on each link.  The result is open if it depends on RED's thresholds.
+    It must be so on each link.  The result is open if it depends on RED's thresholds, which the
+    paper does not state.
     """
     droptail, *reds = (  # red-high: RED with higher thresholds
         _by_link(kind, runs).mean(axis=0) for kind in ("droptail", "red", "red-high")
     )
     low, high = (bool(np.all(np.abs(red - 1) < np.abs(droptail - 1))) for red in reds)
-    return _if_thresholds_agree(low, high, f"{_links(runs)} {_tried(runs)}")
+    return _if_thresholds_agree(
+        low, high, f"{_ratios_as_text(runs)} {_ratios_with_high_thresholds(runs)}"
+    )
 
 
 def many_bottlenecks() -> list[Record]:
@@ -327,7 +337,7 @@ def many_bottlenecks() -> list[Record]:
             "section IV-H, equal throughputs at each of 5 bottlenecks",
             "claim",
             printed=[1.0] * 5,
-            compute=_equal,
+            compute=_equal_on_each_link,
             tolerance=0.05,
             prints=("approximately the same throughput",),
             note="Bytes of Vegas over those of NewReno on the link. In ns-2 a NewReno packet has 4 "
@@ -337,7 +347,7 @@ def many_bottlenecks() -> list[Record]:
             "figure 12, NewReno's substantial advantage with DropTail",
             "figure",
             printed=True,
-            compute=partial(_behind, "droptail", 0.5),
+            compute=partial(_vegas_below, "droptail", 0.5),
             note="Read as: Vegas gets less than half of what NewReno gets on each link. "
             f"{WITHOUT_RD} {NO_PICTURE}",
         ),
@@ -345,7 +355,7 @@ def many_bottlenecks() -> list[Record]:
             "figure 12, NewReno's advantage with RED/ECN",
             "figure",
             printed=True,
-            compute=_behind_red,
+            compute=_vegas_below_with_red,
             note="'Significantly less than 1' is read as below 0.9 on each link. "
             f"{RED} {WITHOUT_RD} {NO_PICTURE}",
         ),
@@ -353,7 +363,7 @@ def many_bottlenecks() -> list[Record]:
             "figure 12, RED/ECN improves on DropTail",
             "figure",
             printed=True,
-            compute=_improves,
+            compute=_red_improves,
             note="Read as: Vegas's throughput over NewReno's is nearer to 1 on each link. "
             f"{RED} {WITHOUT_RD} {NO_PICTURE}",
         ),
@@ -363,11 +373,11 @@ def many_bottlenecks() -> list[Record]:
 # --- section V -------------------------------------------------------------------------------
 
 
-# Settings of section V: figure 2's own router in ns-3 with as many reverse flows, as in the paper;
-# the same without reverse flows; CBQ in ns-2 with as many reverse flows.
+# Settings in which we test section V: the paper's router (figure 2) in ns-3, with as many reverse
+# flows as forward ones; the same without reverse flows; CBQ in ns-2, with as many reverse flows.
 BY_CBQ_BOTH = "CBQ, both ways"
 SETTINGS = ("router, both ways", "router, one way", BY_CBQ_BOTH)
-HALF = 10  # of the 20 NewReno flows
+HALF = 10  # half of the 20 NewReno flows, which get a wrong mark
 
 
 def rates(scenario: Scenario, setting: str, runs: Runs) -> Floats:
@@ -394,7 +404,7 @@ def gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str
     return wrong / right, text
 
 
-def _masked(newreno: int, vegas: int, runs: Runs) -> Found:
+def _does_not_gain(newreno: int, vegas: int, runs: Runs) -> Found:
     """Whether a wrongly marked flow does not gain with the paper's router.
 
     A mark tells the router whether the flow is one for throughput (NewReno) or for low delay
@@ -425,6 +435,7 @@ def _could_gain(runs: Runs) -> Found:
     It must gain in some case with the paper's router: 1 or 10 wrongly marked flows, with or without
     reverse flows.  The result's detail also has the gains with CBQ.
     """
+    # groups of flows: 0 NewReno, 1 Vegas, 2 those with a wrong mark
     rows, gains = [], []
     for setting in SETTINGS:
         right = rates(dumbbell(), setting, runs)[:, 0]
@@ -442,24 +453,25 @@ def _could_gain(runs: Runs) -> Found:
     )
 
 
-def _kept(setting: str, runs: Runs) -> list[float]:
+def _part_kept_by_vegas(setting: str, runs: Runs) -> list[float]:
     """The part of its throughput that Vegas keeps if 1 or 10 NewReno flows are wrongly marked.
 
     The list has this part for 1 and for 10 such flows.  ``setting`` says whether the paper's router
     or CBQ runs, and whether there are reverse flows.
     """
-    scenes = [dumbbell(masked=(k, 0)) for k in (0, 1, HALF)]
-    alone, *beside = (rates(scene, setting, runs)[:, 1] for scene in scenes)
-    return [float((rate / alone).mean()) for rate in beside]
+    scenes = [dumbbell(masked=(k, 0)) for k in (0, 1, HALF)]  # k NewReno flows are wrongly marked
+    vegas = 1  # the group of Vegas flows
+    undisturbed, *beside = (rates(scene, setting, runs)[:, vegas] for scene in scenes)
+    return [float((rate / undisturbed).mean()) for rate in beside]
 
 
-def _hurt(runs: Runs) -> Found:
+def _degrades_vegas(runs: Runs) -> Found:
     """Whether Vegas flows lose over a quarter of their rate beside 10 wrongly marked NewReno flows.
 
     It is enough if they do in one of ``SETTINGS``.  If they do not, the question stays open, since
     the paper only says that they "could".
     """
-    kept = {setting: _kept(setting, runs) for setting in SETTINGS}
+    kept = {setting: _part_kept_by_vegas(setting, runs) for setting in SETTINGS}
     text = "; ".join(f"{setting} {one:.0%}, {ten:.0%}" for setting, (one, ten) in kept.items())
     text = f"What Vegas flows keep beside 1 and 10 masked NewReno flows: {text}."
     if min(ten for _, ten in kept.values()) >= 0.75:
@@ -489,7 +501,7 @@ def mismarking() -> list[Record]:
             f"section V, {who} does not improve its performance",
             "claim",
             printed=True,
-            compute=partial(_masked, *masked),
+            compute=partial(_does_not_gain, *masked),
             note=note,
         )
         for who, masked in (
@@ -512,7 +524,7 @@ def mismarking() -> list[Record]:
             "section V, NewReno marked as Vegas could seriously degrade Vegas",
             "claim",
             printed=True,
-            compute=_hurt,
+            compute=_degrades_vegas,
             note="The text's 'could' is read as: Vegas flows lose more than a quarter of their "
             "rate if half of the NewReno flows are masked, in any of the three settings. "
             f"{note}",

@@ -21,16 +21,18 @@ from paper_checks.podlesny.scenes import figure_1, first_window, sawtooth, windo
 from paper_checks.runs import Runs
 from paper_checks.senders import doubling, growth, least_after_timeout
 
-# flows of the rate and of the delay service, the paper's k, and the capacity in pkt/s
+# numbers of flows of the rate and of the delay service; the paper's k, by which a flow of the rate
+# service gets k times the rate of one of the delay service; and the capacity in pkt/s
 N_R, N_D, K, C = 300, 100, 1.0, 12500.0
 
 
 @cache
 def dispatched(n_rate: int, n_delay: int, k: float, packets: int = 70_000) -> tuple[int, int]:
-    """Packets that figure 2's test sends from R and from D while neither queue is empty.
+    """Packets sent from the queues R and D by the test in the paper's figure 2.
 
-    ``n_rate`` and ``n_delay`` are the numbers of flows of R and of D.  ``k`` is the paper's k: a
-    flow of R gets k times the rate of a flow of D.  ``packets`` is the number sent in total.
+    The router applies this test before each packet, here while neither queue is empty.  ``n_rate``
+    and ``n_delay`` are the numbers of flows of R and of D.  A flow of R gets ``k`` times the rate of
+    a flow of D.  ``packets`` is the number sent in total.
     """
     L_R = L_D = 0  # packets sent so far from R and from D
     for _ in range(packets):
@@ -42,10 +44,11 @@ def dispatched(n_rate: int, n_delay: int, k: float, packets: int = 70_000) -> tu
 
 
 def _by_section_3(n_rate: int, n_delay: int, k: float, packets: int) -> list[int]:
-    """Packets sent from R and from D by the words of section III.
+    """Packets sent from the queues R and D by the words of section III.
 
-    They send from D while L_D does not exceed lambda L_R, where L_R and L_D are the packets sent so
-    far and lambda is n_delay/(k n_rate).
+    By these words the router sends from D while L_D does not exceed lambda L_R, where L_R and L_D
+    are the packets sent so far and lambda is n_delay/(k n_rate).  ``packets`` is the number sent in
+    total.
     """
     lam = n_delay / (k * n_rate)
     L_R = L_D = 0
@@ -63,8 +66,8 @@ WAITING = 35.0
 RTT = 0.1 + WAITING / 250.0  # s, of this flow
 
 
-def _first(runs: Runs) -> Found:
-    """The first windows of NewReno and of Vegas, packets."""
+def _first_windows(runs: Runs) -> Found:
+    """The first windows of NewReno and of Vegas in ns-2, packets."""
     found = [float(runs(first_window(law)).window[0, 0]) for law in ("newreno", "vegas")]
     return Found(
         found,
@@ -73,7 +76,7 @@ def _first(runs: Runs) -> Found:
     )
 
 
-def _step(queue: float, rate: float = 100.0, base: float = 0.1) -> int:
+def _change_by_rule(queue: float, rate: float = 100.0, base: float = 0.1) -> int:
     """The change of a window by the printed rule: 1, 0 or -1 packets.
 
     The flow has ``queue`` packets waiting, sends at ``rate`` pkt/s and has a baseRTT of ``base`` s.
@@ -150,7 +153,7 @@ def windows() -> list[Record]:
             "section II-B, initial windows of NewReno and Vegas",
             "claim",
             printed=[1, 2],
-            compute=_first,
+            compute=_first_windows,
             note="Packets, before the first ACK of data; for NewReno the text says 'typically'. "
             "Stock ns-2 2.35. There NewReno begins with windowInit_, which is 2 packets, and was 1 "
             "until May 2001. Vegas begins with 1, and applies windowInit_ only at its next ACK; so "
@@ -160,7 +163,7 @@ def windows() -> list[Record]:
             "section II-B, window rule",
             "equation",
             printed=[1, 0, -1],
-            compute=by_theory([_step(queue) for queue in (0.5, 2.0, 4.0)]),
+            compute=by_theory([_change_by_rule(queue) for queue in (0.5, 2.0, 4.0)]),
             prints=FORMULA_AT_OUR_NUMBERS,
             note="printed: the window grows, stays and shrinks with 0.5, 2 and 4 packets of the "
             "flow in the queue, alpha 1, beta 3, as the text explains the rule. computed: the "
@@ -170,7 +173,7 @@ def windows() -> list[Record]:
     ]
 
 
-def _halved(runs: Runs) -> float:
+def _least_over_largest(runs: Runs) -> float:
     """NewReno's least window divided by its largest, after slow start."""
     _, least, largest = runs(sawtooth()).window[:, 0]
     return float(least / largest)
@@ -207,7 +210,7 @@ def senders() -> list[Record]:
             "section II-A, window after a triple duplicate ACK",
             "claim",
             printed=0.5,
-            compute=_halved,
+            compute=_least_over_largest,
             prints=("half",),
             tolerance=0.02,
             note="Least over largest window of one NewReno source alone from 20 s on, 2 Mbit/s, "
@@ -241,7 +244,7 @@ def scheduler() -> list[Record]:
     L_R, L_D = dispatched(N_R, N_D, K)
     L_R2, L_D2 = dispatched(100, 100, 2.0)
     total = L_R + L_D
-    one_packet = 1 / min(L_R, L_D, L_D2)  # what one packet may change, relative to the counts
+    one_packet = 1 / min(L_R, L_D, L_D2)  # largest relative change of a count by one packet
     counted = "computed: figure 2's test for 70,000 packets, while neither queue is empty. "
     return [
         Record(

@@ -1,10 +1,11 @@
 """Figure 1 and experiments A and B of Podlesny and Williamson, in ns-2 and ns-3.
 
-Our copy lacks the pictures; we test what it says about them.  The index is the relative fairness:
-throughput of a Vegas flow over that of a NewReno flow.  ``varied`` names the law whose number of
-flows varies, and a ratio is that number over the number of the other law's flows.  ns-3 has the
-paper's router, that of figure 2; ns-2 runs class-based queueing (CBQ) instead.  ``with_router``
-asks for ns-3.
+Our copy of the paper lacks the pictures; we test what its text says about them.  The index is the
+relative fairness: throughput of a Vegas flow over that of a NewReno flow.  Experiment A varies the
+number of NewReno flows, and B that of Vegas flows.  ``varied`` names the law whose number of flows
+varies, and a ratio is that number over the number of the other law's flows.  ns-3 has the paper's
+router, that of figure 2; ns-2 runs class-based queueing (CBQ) instead.  ``with_router`` asks for
+ns-3.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ BY_CBQ = (
 )
 NO_PICTURE = "Our copy lacks the picture."
 RTTS = (0.03, 0.1, 0.2)  # s, that we run for figure 1, which does not state its RTT
-WIRE = 1.04  # bytes of a NewReno packet over those of a Vegas packet: 40 B of headers in ns-2
+# in ns-2: bytes of a NewReno packet over those of a Vegas packet, since ns-2's NewReno adds 40 B of
+# headers to 1000 B
+SIZE_RATIO = 1.04
 RATIOS = (0.1, 0.5, 1.0, 3.0, 5.0, 7.0)  # of the numbers of flows
 # Those of RATIOS that ns-3 has run, by the law whose flows vary: a run takes 20 s of CPU time
 BY_NS3 = {"NewReno": (0.1, 0.5, 1.0, 3.0), "Vegas": (1.0,)}
@@ -61,7 +64,7 @@ def _share_of_bytes(runs: Runs, buffer: float) -> list[float]:
     found = []
     for rtt in RTTS:
         newreno, vegas = (float(rate) for rate in runs(figure_1(rtt, buffer)).mean)
-        found.append(100 * WIRE * newreno / (WIRE * newreno + vegas))
+        found.append(100 * SIZE_RATIO * newreno / (SIZE_RATIO * newreno + vegas))
     return found
 
 
@@ -110,11 +113,11 @@ def index(runs: Runs, scenario: Scenario, with_router: bool = False) -> Floats:
 
     Only long-lived flows in the forward direction count.  ``with_router``: in ns-3, which has the
     router of figure 2.  There the packets of both laws have the same size.  In ns-2, with CBQ,
-    NewReno's packets are larger, so the ratio, which counts packets, is divided by ``WIRE``.
+    NewReno's packets are larger, so the ratio, which counts packets, is divided by ``SIZE_RATIO``.
     """
     if with_router:
         return _index(runs.with_router(scenario), scenario)
-    return _index(runs.groups(scenario), scenario) / WIRE
+    return _index(runs.groups(scenario), scenario) / SIZE_RATIO
 
 
 def _index(found: Groups, scenario: Scenario) -> Floats:
@@ -172,7 +175,7 @@ def curve(
     return f"Index, Vegas's and NewReno's loss: {'; '.join(rows)}."
 
 
-def _close(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> Found:
+def _index_at_each_ratio(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> Found:
     """The index at each ratio of the numbers of flows, one for each of ``scenarios``.
 
     The index is the throughput of a Vegas flow over that of a NewReno flow.  It is that with the
@@ -253,11 +256,12 @@ def more_vegas() -> list[Scenario]:
     return [dumbbell(N, round(N * ratio)) for ratio in RATIOS]
 
 
-def _use(runs: Runs) -> Found:
-    """Percent of the link that NewReno and Vegas flows use in figure 4 (a) at a ratio of 3.
+def _use_of_link(runs: Runs) -> Found:
+    """Percent of the link that NewReno and Vegas flows use in figure 4 (a).
 
-    The value is that with the paper's router, in ns-3.  The result's detail has those with CBQ, in
-    ns-2, at the scale of our runs and at the paper's.
+    There are 3 NewReno flows for each Vegas flow.  The value is that with the paper's router, in
+    ns-3.  The result's detail has those with CBQ, in ns-2, at the scale of our runs and at the
+    paper's.
     """
     scenario = dumbbell(3 * N, N)
     capacity = scenario.links[0].capacity
@@ -267,8 +271,8 @@ def _use(runs: Runs) -> Found:
     )
     full = full_three()
     at_full = runs.groups(full).throughput[:, :2] / full.links[0].capacity * [300, 100]
-    # ns-2's NewReno packets are larger by WIRE, so they take more of the link
-    cbq, cbq_full = (use.mean(axis=0) * [WIRE, 1.0] for use in (by_cbq, 100 * at_full))
+    # ns-2's NewReno packets are larger by SIZE_RATIO, so they take more of the link
+    cbq, cbq_full = (use.mean(axis=0) * [SIZE_RATIO, 1.0] for use in (by_cbq, 100 * at_full))
     text = (
         f"By CBQ in ns-2 {cbq[0]:.1f} and {cbq[1]:.1f}, in one run at full scale "
         f"{cbq_full[0]:.1f} and {cbq_full[1]:.1f}."
@@ -285,7 +289,7 @@ BY_LINE = (
 )
 
 
-def _lost(ratios: Sequence[float], values: Floats) -> str:
+def _losses_as_text(ratios: Sequence[float], values: Floats) -> str:
     """Mean loss at each ratio with its standard error; ``values`` [ratios, runs]."""
     return ", ".join(f"{x:g}: {plus_minus(row)}" for x, row in zip(ratios, values, strict=True))
 
@@ -293,9 +297,9 @@ def _lost(ratios: Sequence[float], values: Floats) -> str:
 def _p_value(ratios: Sequence[float], values: Floats) -> float:
     """p-value of the F test for lack of fit of a straight line; ``values`` [ratios, runs].
 
-    If it is small, the means over the runs are further from the line than chance explains.  The
-    test compares the squared distances of these means from the line with those of the runs from
-    their means.
+    A small p-value means that the means over the runs are further from the line than chance
+    explains.  The test compares the squared distances of these means from the line with those of
+    the runs from their means.
     """
     from scipy.stats import f  # a second to load
 
@@ -328,11 +332,12 @@ def _tested(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> _Tested:
         [losses(runs, by_ratio[ratio], "vegas", with_router=True) for ratio in in_ns3]
     )
     means = ", ".join(f"{x:g}: {loss(runs, s, 'vegas'):.2f}" for x, s in by_ratio.items())
-    text = f"Percent lost at each ratio, with standard errors: router {_lost(in_ns3, by_ns3)}"
+    by_router = _losses_as_text(in_ns3, by_ns3)
+    text = f"Percent lost at each ratio, with standard errors: router {by_router}"
     if len(in_ns3) >= 3:
         return _Tested(in_ns3, by_ns3, True, f"{text}; CBQ {means}")
     by_cbq = np.array([losses(runs, scenario, "vegas") for scenario in scenarios])
-    return _Tested(RATIOS, by_cbq, False, f"{text}; CBQ {_lost(RATIOS, by_cbq)}")
+    return _Tested(RATIOS, by_cbq, False, f"{text}; CBQ {_losses_as_text(RATIOS, by_cbq)}")
 
 
 def _line(varied: str, scenarios: Sequence[Scenario], straight: bool, runs: Runs) -> Found:
@@ -347,6 +352,7 @@ def _line(varied: str, scenarios: Sequence[Scenario], straight: bool, runs: Runs
     on_a_line = p_value >= CHANCE
     growth, error = difference_and_error(tested.percent[-1], tested.percent[0])
     grows = growth > 2 * error
+    # R^2, the part of the variation of the means that a line explains
     R2 = float(np.corrcoef(tested.ratios, tested.percent.mean(axis=1))[0, 1] ** 2)
     text = f"{tested.text}. Straight line: p-value {p_value:.2g}, R^2 {R2:.3f}"
     if not tested.with_router:
@@ -376,7 +382,7 @@ def numbers_of_flows() -> list[Record]:
             f"figure {figure}, index close to 1 at every {varied} ratio",
             "figure",
             printed=[1.0] * len(RATIOS),
-            compute=partial(_close, varied, scenarios),
+            compute=partial(_index_at_each_ratio, varied, scenarios),
             tolerance=0.05,
             prints=("close to 1",),
             note=f"At ratios of {_listed(RATIOS)}. "
@@ -398,7 +404,7 @@ def numbers_of_flows() -> list[Record]:
             "section IV-A, utilisations at ratio 3, by packets",
             "claim",
             printed=[74, 24],
-            compute=_use,
+            compute=_use_of_link,
             note="Percent of the link, without the ACKs of the reverse flows, which take up to 4 "
             "%. If all these ACKs were NewReno's, its value would differ from the print, too. "
             f"{IN_NS3} {SPREAD_3}",

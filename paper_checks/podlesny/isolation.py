@@ -80,7 +80,7 @@ def dumbbell(ratio: float, kind: Discipline, alpha: int = 1, beta: int = 3) -> S
 
 @cache
 def pair(alpha: int, beta: int, *, alone: bool) -> Scenario:
-    """Figure 1's link: one Vegas flow, alone or beside one NewReno flow."""
+    """The scenario of one Vegas flow on figure 1's link, alone or beside one NewReno flow."""
     base = load(FOLDER / "figure1.toml")
     newreno, vegas = base.flows
     vegas = dataclasses.replace(vegas, alpha=float(alpha), beta=float(beta))
@@ -121,7 +121,7 @@ def stored(engine: Engine, scenario: Scenario) -> Stored:
 
 
 def fairness(ratio: float, kind: Discipline = "rd", alpha: int = 1, beta: int = 3) -> Stored:
-    """The stored ns-3 run of ``dumbbell``."""
+    """The stored results of ns-3 for ``dumbbell``, of which ``index`` is the relative fairness."""
     return stored("ns3", dumbbell(ratio, kind, alpha, beta))
 
 
@@ -164,9 +164,9 @@ def cases() -> Iterator[tuple[Engine, Scenario]]:
 
 
 def make(processes: int) -> None:
-    """Run what is not stored; drop runs that no table uses.
+    """Make the runs that are not stored, and drop stored runs that no table uses.
 
-    If it is killed, at most one case is lost.
+    Each result is stored at once: if the command is killed, it loses at most one run.
     """
     wanted = {
         f"{engine} {scenario.fingerprint()}": (engine, scenario) for engine, scenario in cases()

@@ -51,10 +51,11 @@ def index_range(
     """The least and the largest index of the scenarios, as means over the runs.
 
     The index is the throughput of a Vegas flow over that of a NewReno flow.  ``printed`` has the
-    two that the paper states.  Without ``with_router`` the runs are by CBQ, which is not the
-    paper's router, so a difference from the print shows nothing.
+    least and the largest that the paper states.  Without ``with_router`` the runs are by CBQ, which
+    is not the paper's router, so a difference from the print shows nothing.
     """
     values = np.array([index(runs, s, with_router) for s in scenarios])  # [scenarios, runs]
+    # which scenarios have the least and the largest index
     ends = [int(np.argmin(values.mean(axis=1))), int(np.argmax(values.mean(axis=1)))]
     text = curve(runs, axis, scenarios, with_router)
     if with_router:
@@ -92,10 +93,12 @@ def steady(
     """Whether the index varies over the scenarios by no more than the printed ones.
 
     The index is the throughput of a Vegas flow over that of a NewReno flow.  Its variation is the
-    ratio of the largest index to the least, as means over the runs.
-    ``printed`` has the least and the largest printed index.  The question stays open without
-    ``with_router``, that is, if only CBQ ran the scenarios.  It also stays open if the difference
-    between our variation and the printed one may be chance.
+    ratio of the largest index to the least, as means over the runs.  ``printed`` has the least and
+    the largest index that the paper states.
+
+    Two reasons leave the question open.  One is that only CBQ ran the scenarios (``with_router`` is
+    false), since CBQ is not the paper's router.  The other is that the difference between our
+    variation and the printed one may be chance.
     """
     values = np.array([index(runs, s, with_router) for s in scenarios])  # [scenarios, runs]
     means = values.mean(axis=1)
@@ -120,7 +123,7 @@ def steady(
     return Found(ratio + two_errors <= limit, detail=text)
 
 
-def _starves(runs: Runs) -> Found:
+def _vegas_gets_less_at_10(runs: Runs) -> Found:
     """Whether the index with the router is lower at 10 than at 30 Mbit/s, and below 1.
 
     The index is the throughput of a Vegas flow over that of a NewReno flow.  Both differences must
@@ -238,7 +241,7 @@ NS3_LOSES = (
 )
 
 
-def _falls(runs: Runs) -> Found:
+def _loss_falls_quickly(runs: Runs) -> Found:
     """Whether Vegas's loss falls to less than half from 10 to 30 Mbit/s, by router and by CBQ."""
     by_router, by_cbq = (
         [loss(runs, s, "vegas", with_router) for s in capacities()[:2]]
@@ -285,7 +288,7 @@ def capacity() -> list[Record]:
             "figure 7a, Vegas's throughput drops at 10 Mbit/s",
             "figure",
             printed=True,
-            compute=_starves,
+            compute=_vegas_gets_less_at_10,
             note="Read as: the index is below 1 and below that at 30 Mbit/s, both by more than two "
             f"standard errors. {IN_NS3} {COUNTED} {NO_PICTURE}",
         ),
@@ -293,7 +296,7 @@ def capacity() -> list[Record]:
             "figure 7b, Vegas's loss falls quickly from 10 to 30 Mbit/s",
             "figure",
             printed=True,
-            compute=_falls,
+            compute=_loss_falls_quickly,
             note="Read as: the mean loss falls to less than half, by the paper's router and by "
             f"CBQ. {NO_SPREAD} Above 30 Mbit/s we ran CBQ only, so these losses do not count. "
             f"{IN_NS3} {COUNTED} {NO_PICTURE}",
@@ -322,7 +325,7 @@ def _losses(runs: Runs) -> tuple[list[float], str]:
     )
 
 
-def _turns(runs: Runs) -> Found:
+def _losses_at_three_rtts(runs: Runs) -> Found:
     """Vegas's loss at a longest RTT of 30, 200 and 1000 ms with the router, percent."""
     found, text = _losses(runs)
     return Found(found, detail=text, missing=LESS_AT_FULL_SCALE)
@@ -331,7 +334,7 @@ def _turns(runs: Runs) -> Found:
 LESS_AT_FULL_SCALE = f"{SCALE}, in which Vegas loses less."
 
 
-def _low(runs: Runs) -> Found:
+def _loss_below_1_percent(runs: Runs) -> Found:
     """Whether Vegas loses less than 1 % of its packets with the paper's router.
 
     The RTTs of the flows reach up to a longest RTT, which experiment E varies.  The loss must be
@@ -383,7 +386,7 @@ def delays() -> list[Record]:
             "section IV-E, Vegas's loss at 20, 200 and 1000 ms, percent",
             "claim",
             printed=[0.29, 0.01, 0.11],
-            compute=_turns,
+            compute=_losses_at_three_rtts,
             tolerance=0.005,
             note="At maximum RTTs of 30, 200 and 1000 ms; the axis begins at 30 ms, not at 20. "
             f"{IN_NS3} {COUNTED} {NS3_LOSES} Tolerance: rounding of the print.",
@@ -392,7 +395,7 @@ def delays() -> list[Record]:
             "section IV-E, Vegas's loss well below 1 %",
             "claim",
             printed=True,
-            compute=_low,
+            compute=_loss_below_1_percent,
             note=f"At 30 ms, 200 ms and 1 s. {IN_NS3} {COUNTED} {NS3_LOSES}",
         ),
         Record(

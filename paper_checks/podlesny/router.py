@@ -45,7 +45,7 @@ SCALE = 0.2  # of the paper's flows, capacity and buffers
 N = 20  # flows of a class; the paper has 100
 PACKET = 8000.0  # bits
 BUFFER_TIME = 0.25  # s that the link needs to send a full buffer
-SHORT, LONG = 0.020, 0.300  # s, least and largest propagation RTT of the flows
+SHORTEST, LONGEST = 0.020, 0.300  # s, least and largest propagation RTT of the flows
 
 Compared = Literal["rd", "droptail", "red"]
 Discipline = Compared | Literal["red-high"]  # RED with higher thresholds, which we chose
@@ -95,13 +95,13 @@ def _with_rtts(flow: Flow, capacity: float, low: float, high: float) -> Flow:
     return dataclasses.replace(flow, rtt=rtt, access=2 * capacity)
 
 
-def _back(flow: Flow) -> Flow:
+def _reverse(flow: Flow) -> Flow:
     """A flow like ``flow``, but in the reverse direction."""
     return dataclasses.replace(flow, name=f"{flow.law} back", direction="reverse")
 
 
-def _web(flow: Flow, web: Web, capacity: float) -> Flow:
-    """The short flows of the law of ``flow``."""
+def _short_flows(flow: Flow, web: Web, capacity: float) -> Flow:
+    """The short flows ``web`` that have the law of ``flow``, on a link of ``capacity`` pkt/s."""
     rate = web.rate / 2  # the other half has the other law
     arrivals = ParetoArrivals(rate=rate, shape=1.1) if web.bursty else Poisson(rate=rate)
     size = Pareto(mean=web.size, shape=1.3)
@@ -125,19 +125,22 @@ def dumbbell(
     *,
     kind: Discipline = "rd",
     mbit: float = 20.0,
-    longest: float = LONG,
+    longest: float = LONGEST,
     web: Web | None = None,
     masked: tuple[int, int] = (0, 0),
 ) -> Scenario:
-    """Figure 3: ``n_rate`` NewReno and ``n_delay`` Vegas flows each way, and short flows ``web``.
+    """The scenario of the paper's figure 3: NewReno, Vegas and short flows share a link.
 
-    The link has ``mbit`` Mbit/s, and ``kind`` is the kind of its queue.  The longest propagation
-    RTT is ``longest`` s.  ``masked``: number of NewReno flows marked as Vegas (so the router serves
-    them from the queue for low delay), and of Vegas flows marked as NewReno.
+    ``n_rate`` NewReno and ``n_delay`` Vegas flows run in each direction.  ``web`` describes the
+    short flows; with ``None`` there are none.  The link has ``mbit`` Mbit/s and a queue of the kind
+    ``kind``.  The longest propagation RTT is ``longest`` s.
+
+    ``masked`` has the numbers of flows with a wrong mark: of NewReno flows marked as Vegas, which
+    the router serves from the queue for low delay, and of Vegas flows marked as NewReno.
     """
     base = load(FOLDER / "dumbbell.toml")
     capacity = mbit * 1e6 / PACKET
-    newreno, vegas = (_with_rtts(flow, capacity, SHORT, longest) for flow in base.flows)
+    newreno, vegas = (_with_rtts(flow, capacity, SHORTEST, longest) for flow in base.flows)
     flows = [
         dataclasses.replace(newreno, count=n_rate - masked[0]),
         dataclasses.replace(vegas, count=n_delay - masked[1]),
@@ -151,12 +154,12 @@ def dumbbell(
             dataclasses.replace(vegas, name="masked vegas", count=masked[1], service="rate")
         )
     flows += [
-        dataclasses.replace(_back(newreno), count=n_rate),
-        dataclasses.replace(_back(vegas), count=n_delay),
+        dataclasses.replace(_reverse(newreno), count=n_rate),
+        dataclasses.replace(_reverse(vegas), count=n_delay),
     ]
     name = f"podlesny-{kind}-{n_rate}-newreno-{n_delay}-vegas-{mbit:g}-Mbit-{1e3 * longest:g}-ms"
     if web is not None:
-        flows += [_web(flow, web, capacity) for flow in (newreno, vegas)]
+        flows += [_short_flows(flow, web, capacity) for flow in (newreno, vegas)]
         name += f"-web-{web.rate:g}-of-{web.size:g}{'-bursty' if web.bursty else ''}"
     if any(masked):
         name += f"-masked-{masked[0]}-{masked[1]}"
@@ -177,9 +180,10 @@ def one_way(scenario: Scenario) -> Scenario:
 
 @cache
 def sudden(kind: Discipline, begin: float, end: float) -> Scenario:
-    """Section IV-G from its 60th second on: 20 NewReno flows; 4 Vegas flows, and 20 from 20 s on.
+    """The scenario of section IV-G from its 60th second on: the number of Vegas flows changes.
 
-    There are no reverse flows.  Averages are from ``begin`` to ``end`` s, counted from the 60th
+    There are 20 NewReno flows.  There are 4 Vegas flows at first, and 20 from 20 s on.  There are
+    no reverse flows.  Averages are from ``begin`` to ``end`` s, counted from the paper's 60th
     second; ``end`` is at most 40 s, when the NewReno flows leave.
     """
     base = dumbbell(kind=kind)
@@ -196,7 +200,10 @@ def sudden(kind: Discipline, begin: float, end: float) -> Scenario:
 
 @cache
 def parking_lot(kind: Discipline) -> Scenario:
-    """Section IV-H and figure 11: five bottlenecks, flows over all of them and over each one."""
+    """The scenario of section IV-H and figure 11: five bottlenecks in a row.
+
+    Some flows cross all of them (pool A), and others cross only one.
+    """
     base = load(FOLDER / "dumbbell.toml")
     capacity = SCALE * 100e6 / PACKET
     delay = 5e-3  # s one way, of each bottleneck
@@ -213,11 +220,11 @@ def parking_lot(kind: Discipline) -> Scenario:
         # its RTTs include one of the five bottlenecks already
         rtt = Uniform(through.rtt.low + 4 * transmission, through.rtt.high + 4 * transmission)
         through = dataclasses.replace(through, rtt=rtt)
-        flows += [dataclasses.replace(through, name=f"{flow.law} A"), _back(through)]
+        flows += [dataclasses.replace(through, name=f"{flow.law} A"), _reverse(through)]
         for link in links:
-            alone = _with_rtts(flow, capacity, 0.060, 0.300)
+            over_one = _with_rtts(flow, capacity, 0.060, 0.300)
             flows.append(
-                dataclasses.replace(alone, name=f"{flow.law} {link.name}", path=(link.name,))
+                dataclasses.replace(over_one, name=f"{flow.law} {link.name}", path=(link.name,))
             )
     run = dataclasses.replace(base.run, runs=5 if kind == "rd" else 3)
     name = f"podlesny-{kind}-parking-lot"

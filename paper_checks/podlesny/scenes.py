@@ -16,7 +16,7 @@ __all__ = ["figure_1", "first_window", "sawtooth", "windowed"]
 
 @cache
 def figure_1(rtt: float, buffer: float = 62.0) -> Scenario:
-    """One NewReno and one Vegas flow without the RD router.
+    """The scenario of figure 1: one NewReno and one Vegas flow at a drop-tail queue.
 
     ``rtt`` is in s, ``buffer`` in packets, by default as many as the link sends in 250 ms.
     """
@@ -42,7 +42,10 @@ def windowed(window: float) -> Scenario:
 
 @cache
 def first_window(law: str) -> Scenario:
-    """One flow with an RTT of 2 s, measured in its second round trip; the SYN takes the first."""
+    """The scenario of one flow of ``law`` in its first round trip with data.
+
+    The RTT is 2 s.  The SYN takes the first round trip, so the second is measured.
+    """
     base = figure_1(2.0)
     flow = next(flow for flow in base.flows if flow.law == law)
     run = dataclasses.replace(base.run, duration=3.9, warmup=2.5, runs=1, start_jitter=0.0)

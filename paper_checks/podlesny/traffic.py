@@ -48,7 +48,7 @@ BURST_INDEX = {(30.0, 50): 0.9, (30.0, 200): 0.69, (100.0, 50): 0.86, (100.0, 20
 LAWS = ("newreno", "vegas")
 
 
-def _at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
+def _index_by_cbq(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
     """The index by CBQ in ns-2, for the cases that ns-3 did not run.
 
     The index is the throughput of a Vegas flow over that of a NewReno flow.  CBQ is not the paper's
@@ -61,12 +61,12 @@ def _at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
     return dataclasses.replace(found, missing=found.missing or BY_CBQ)
 
 
-def _with_router_at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
+def _index_by_router(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
     """The index by the paper's router in ns-3; ``unit`` is that of the last digit of ``printed``.
 
     The index is the throughput of a Vegas flow over that of a NewReno flow.  A difference from
-    ``printed`` shows nothing if this value lies between the index by the router
-    and that by CBQ in ns-2.
+    ``printed`` shows nothing if ``printed`` lies between the index by the router and that by CBQ in
+    ns-2 (``BETWEEN``).
     """
     values, by_cbq = index(runs, scenario, with_router=True), float(index(runs, scenario).mean())
     losses = [loss(runs, scenario, law, with_router=True) for law in LAWS]
@@ -88,7 +88,7 @@ BETWEEN = (
 )
 
 
-def _rises(size: float, runs: Runs) -> Found:
+def _loss_grows_with_rate(size: float, runs: Runs) -> Found:
     """Whether Vegas's loss grows from each rate of short flows to the next.
 
     It must grow with CBQ, and with the paper's router for those rates that ns-3 ran.  The question
@@ -108,7 +108,7 @@ def _rises(size: float, runs: Runs) -> Found:
     return Found(by_cbq and by_ns3, detail=text)
 
 
-def _rises_with_web(runs: Runs) -> Found:
+def _loss_grows_with_web(runs: Runs) -> Found:
     """Whether Vegas's loss grows with the rate of short flows: open, as CBQ alone has run this.
 
     The result's detail has Vegas's loss with short flows, by CBQ, and without them, by CBQ and by
@@ -160,13 +160,13 @@ def web_traffic() -> list[Record]:
             "figure 6b, Vegas's loss grows with the intensity of Web traffic",
             "figure",
             printed=True,
-            compute=_rises_with_web,
+            compute=_loss_grows_with_web,
             note=f"At 1, 50, 100, 200 and 300 flows/s. {IN_NS2} {WEB} {NO_PICTURE}",
         ),
     ]
 
 
-def _explained(runs: Runs) -> Found:
+def _index_falls_as_loss_grows(runs: Runs) -> Found:
     """Whether the index falls and Vegas's loss grows from 50 to 200 short flows per second.
 
     The index is the throughput of a Vegas flow over that of a NewReno flow.  Both must hold for
@@ -210,7 +210,9 @@ def burstiness() -> list[Record]:
                 f"section IV-F, index at {rate} flows/s of {size:g} KB",
                 "claim",
                 printed=printed,
-                compute=partial(_with_router_at if with_router else _at, scenario, printed, 0.01),
+                compute=partial(
+                    _index_by_router if with_router else _index_by_cbq, scenario, printed, 0.01
+                ),
                 note=f"Pareto arrivals, shape 1.1. {how}",
             )
         )
@@ -219,7 +221,7 @@ def burstiness() -> list[Record]:
             f"figure 9{letter}, Vegas's loss grows with the short flows of {size:g} KB",
             "figure",
             printed=True,
-            compute=partial(_rises, size),
+            compute=partial(_loss_grows_with_rate, size),
             note="Read as: the mean losses grow, by CBQ at 50, 100 and 200 flows/s, and by the "
             "paper's router, with which we ran 50 and 200 flows/s of 30 KB. "
             f"{NO_SPREAD} {IN_NS2} {WEB} {NO_PICTURE}",
@@ -231,7 +233,7 @@ def burstiness() -> list[Record]:
             "section IV-F, the decline in fairness is explained by Vegas's loss",
             "claim",
             printed=True,
-            compute=_explained,
+            compute=_index_falls_as_loss_grows,
             note="Read as: from 50 to 200 flows/s the index falls by more than two standard errors "
             "and Vegas's loss grows, with 30 KB by ns-2 2.35 with CBQ, 5 runs, and by figure 2's "
             "router, 3 runs; with 100 KB by CBQ only, since we did not run 200 flows/s of 100 KB "
