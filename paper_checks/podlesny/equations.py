@@ -31,8 +31,8 @@ def dispatched(n_rate: int, n_delay: int, k: float, packets: int = 70_000) -> tu
     """Packets sent from the queues R and D by the test in the paper's figure 2.
 
     The router applies this test before each packet, here while neither queue is empty.  ``n_rate``
-    and ``n_delay`` are the numbers of flows of R and of D.  A flow of R gets ``k`` times the rate of
-    a flow of D.  ``packets`` is the number sent in total.
+    and ``n_delay`` are the numbers of flows of R and of D.  A flow of R gets ``k`` times the rate
+    of a flow of D.  ``packets`` is the number sent in total.
     """
     L_R = L_D = 0  # packets sent so far from R and from D
     for _ in range(packets):
