@@ -11,7 +11,7 @@ from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.metrics import Floats
 from vegasmodel.packets import ns2, ns2_trace
-from vegasmodel.scenario import Link, Run, Scenario
+from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 # Two Vegas flows of the Linux 6.1 kernel at 250 pkt/s, buffer 1000 (in a virtual machine with a
 # deterministic clock).  Given are rtt, alpha, beta, initial window, start of the second flow, end,
@@ -134,3 +134,22 @@ def test_ratio_against_ns2(law: str) -> None:
     assert measured is not None
     assert model is not None
     assert model[0] / model[1] == pytest.approx(measured[0] / measured[1], rel=0.05)
+
+
+def test_an_ack_after_a_timeout_does_not_make_a_round_trip_of_no_packets() -> None:
+    """A timeout sets back the next packet to send; an ACK of later packets moves it forward first.
+
+    ns-2 does so in ``TcpAgent::newack``. Only then Vegas counts the packets that it has sent in the
+    round trip. If it found at most one, it would set its baseRTT anew, and raise its window. Here
+    timeouts are frequent, because the sender waits long at random. ns-2's throughput is the mean of
+    40 runs (``packets.ns2.run(scenario, rtts=False)``). The means may differ by three standard
+    errors of their difference.
+    """
+    flow = Flow("vegas", 0.158, variant="ns2", send_jitter=0.8, delayed_ack=True)
+    scenario = Scenario((Link(100.0),), (flow,), run=Run(400.0, 200.0, runs=40))
+    found = answer(scenario)
+    assert found.throughput is not None
+    assert found.throughput_se is not None
+    error = float(np.hypot(0.053, found.throughput_se[0]))
+    assert found.throughput[0] == pytest.approx(3.818, abs=3.0 * error)
+    assert error < 0.1

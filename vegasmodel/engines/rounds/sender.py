@@ -188,6 +188,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     if decides and not f.decides_late:
         # seconds until this ACK arrives: the one of the last packet that it acknowledges
         until = max(p.back - now, 0.0) * (each - f.delack_packets) / p.packets
+        f.next = max(f.next, f.acked + each)  # a timeout had set it back (newack in ns-2's tcp.cc)
         end_round(f, now + until, in_flight(f) - each + 1.0, each)
     alone = in_flight(f) <= each  # the first ACK acknowledges all packets in flight
     f.received_at = p.sent_at
@@ -217,6 +218,7 @@ def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
     _before_new_data(f)
     decides = f.rounds and f.acked >= f.round_end  # the ACK ends a round trip
     if decides and not f.decides_late:
+        f.next = max(f.next, f.acked + 1.0)
         end_round(f, at, in_flight(f), 1.0)
     if once:
         sample_single(f, delay)
