@@ -153,3 +153,28 @@ def test_an_ack_after_a_timeout_does_not_make_a_round_trip_of_no_packets() -> No
     error = float(np.hypot(0.053, found.throughput_se[0]))
     assert found.throughput[0] == pytest.approx(3.818, abs=3.0 * error)
     assert error < 0.1
+
+
+@pytest.mark.parametrize(
+    ("more", "variant", "said"),
+    [
+        ({"over_estimate": 0.0, "max_window": 1.0}, "ns2", True),
+        ({"over_estimate": 0.0, "max_window": 2.0}, "ns2", False),
+        ({"over_estimate": 0.0, "max_window": 1.0}, "paper", False),  # never takes such an RTT
+        ({"max_window": 1.0}, "ns2", False),  # it measures its baseRTT
+        ({"over_estimate": 0.0, "max_window": 2.0, "size": 1.0}, "ns2", False),  # it ends with it
+    ],
+)
+def test_a_given_base_rtt_that_ns2_would_replace_is_reported(
+    more: dict[str, float], variant: str, said: bool
+) -> None:
+    """A round trip of one packet, with the queueing delay that Reno's packets cause."""
+    flows = (
+        exact("vegas", 0.1, name="small", variant=variant, start=5.0, **more),
+        exact("reno", 0.1, variant="ns2"),
+    )
+    scenario = Scenario((Link(200.0, buffer=30.0),), flows, run=Run(40.0, 10.0))
+    broken = {a.name: a.detail for a in answer(scenario).assumptions if a.holds is False}
+    assert ("given-base-rtt-stays" in broken) is said
+    if said:
+        assert "small sent only one packet in a round trip" in broken["given-base-rtt-stays"]

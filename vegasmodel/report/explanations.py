@@ -347,6 +347,7 @@ EXPLANATIONS = MappingProxyType(
                 "enough-runs",
                 "phase-effects",
                 "base-rtt-above-propagation",
+                "given-base-rtt-stays",
                 *_OF_LAWS,
                 *_OF_SIMULATORS,
             ),

@@ -41,6 +41,9 @@ ASSUMPTIONS = MappingProxyType(
         "losses only)",
         "first-windows-fit": "the link and its buffer hold the initial windows of all flows",
         "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
+        "given-base-rtt-stays": "Vegas keeps the baseRTT that the scenario gives "
+        "(`over_estimate`). In ns-2 it does not: if it sends at most one packet in a round trip, "
+        "it takes the RTT of this round trip, with all queueing, as its baseRTT",
         "infinite-buffer": "the buffer has room for all packets that the flows keep queued",
         "insensitive-to-starts": "the predicted throughputs hardly depend on start times and "
         "random waits: no flow's throughput has a standard deviation above 10 % of its mean over "

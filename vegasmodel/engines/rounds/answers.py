@@ -127,6 +127,30 @@ def _base_rtt_too_low(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[A
     return (Assumption("base-rtt-above-propagation", False, detail),)
 
 
+def _base_reset(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
+    """The assumption that Vegas keeps the baseRTT that is given; an empty list if it holds.
+
+    If at most one packet is sent in a round trip, ns-2's Vegas takes the RTT of this round trip as
+    its baseRTT (``rttLen <= 1`` in tcp-vegas.cc). It does so even if the scenario gives the baseRTT
+    (``over_estimate``), which ns-2's Vegas measures before the run. The simulator keeps the given
+    baseRTT.
+    """
+    given = np.array([m.flow.keeps_backlog and not m.flow.measures_base for m in scenario.members])
+    resets = np.array([stack(scenario, m.flow).resets_base for m in scenario.members])
+    alone = np.array([one.flows["lone_rtt"] for one in outcomes])  # 0 if no such round trip was
+    base = np.array([one.base for one in outcomes])
+    reset = given & resets & (BELOW_RTT * alone > base)
+    if not reset.any():
+        return ()
+    names = few([member.name for i, member in enumerate(scenario.members) if reset[:, i].any()])
+    detail = (
+        f"in {np.count_nonzero(reset.any(axis=1))} of {len(outcomes)} runs {names} sent only one "
+        f"packet in a round trip of up to {alone[reset].max():.3g} s; ns-2's Vegas then takes this "
+        "RTT as its baseRTT, the simulator keeps the one that `over_estimate` gives"
+    )
+    return (Assumption("given-base-rtt-stays", False, detail),)
+
+
 def _clock_starts_matter(scenario: Scenario, totals: Totals) -> bool:
     """Whether the random start times of the hosts' clocks could have affected the run.
 
@@ -304,6 +328,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
         assumptions=(
             *_assumptions(scenario, rates, acks_lost, chance=chance),
             *_base_rtt_too_low(scenario, outcomes),
+            *_base_reset(scenario, outcomes),
         ),
         seconds=seconds,
         extra={

@@ -239,6 +239,8 @@ def end_round(f: Sender, now: float, outstanding: float, acked: float) -> None:
     """
     rtt = f.rtt_sum / f.rtt_count if f.rtt_count > 0.0 else now - f.round_start
     length = f.next - f.round_end  # packets sent in this round
+    if length <= 1.0 and f.next < f.size:  # not at the end of its data
+        f.lone_rtt = max(f.lone_rtt, rtt)
     exact = (f.without & WITHOUT_ROUNDING) != 0
     _laws_round(f, Round(rtt, outstanding, length, f.phase == OPEN, exact, acked))
     f.round_end, f.round_start = f.next, now

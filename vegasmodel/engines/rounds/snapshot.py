@@ -144,7 +144,7 @@ LEFT_OUT = {
         "ecn_capable head acked sent lost retransmits acks timeouts early_timers arrived "
         "delivered ahead ahead_since ahead_until ahead_acks acks_lost rtt_area rtt_samples "
         "mark_delivered mark_sent mark_lost mark_retransmits mark_rtt_area "
-        "mark_rtt_samples mark_beyond way warm closed last_delivered last_sent last_lost "
+        "mark_rtt_samples mark_beyond lone_rtt way warm closed last_delivered last_sent last_lost "
         "last_retransmits last_rtt_area last_rtt_samples first_hole holes missing "
         "trips trips_at"  # both follow from ``since``
     ),
