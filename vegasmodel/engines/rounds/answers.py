@@ -83,18 +83,23 @@ def _passes_packets(scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _assumptions(
-    scenario: Scenario, rates: Floats, acks_lost: float, *, chance: bool
+    scenario: Scenario, rates: Floats, acks_lost: Floats, *, chance: bool
 ) -> tuple[Assumption, ...]:
     """The assumptions to print with a prediction; each says whether it holds.
 
     ``rates`` are the throughputs in packets/s, [runs, flows]. ``acks_lost`` is the number of ACKs
-    lost for each packet sent. ``chance`` is True if another run could give other throughputs.
+    lost for each packet that a flow has sent, [flows]. ``chance`` is True if another run could give
+    other throughputs.
     """
-    grouped, dropped = is_coarse(scenario), acks_lost > 0.0
+    grouped, dropped = is_coarse(scenario), bool(np.any(acks_lost > 0.0))
     many = "a round trip has so many packets that they are simulated in groups near losses, too"
+    most_first = np.argsort(-acks_lost, kind="stable")
+    losers = [scenario.members[i].name for i in most_first if acks_lost[i] > 0.0]
     met = (
-        f"for {percent(acks_lost)} of the packets the ACK met a full queue; the simulator lets it "
-        "arrive all the same"
+        f"for up to {percent(acks_lost.max())} of a flow's packets the ACK met a full queue "
+        f"({few(losers)}); the simulator lets it arrive all the same. A real sender with one or "
+        "two packets in flight then waits for a timeout, and ns-2's Vegas may take a longer RTT as "
+        "its baseRTT"
     )
     return (
         *left_out(scenario),
@@ -316,8 +321,8 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
     """
     rates = _rates(outcomes)
     failed = [Status(o.status).reason for o in outcomes if o.status != Status.DONE]
-    sent = sum(float(o.flows["sent"].sum()) for o in outcomes)
-    acks_lost = sum(float(o.flows["acks_lost"].sum()) for o in outcomes) / max(sent, 1.0)
+    sent = np.sum([o.flows["sent"] for o in outcomes], axis=0)
+    acks_lost = np.sum([o.flows["acks_lost"] for o in outcomes], axis=0) / np.maximum(sent, 1.0)
     chance = scenario.by_chance or scenario.random_arrivals
     chance = chance or any(_clock_starts_matter(scenario, one) for one in outcomes)
     return Prediction(
