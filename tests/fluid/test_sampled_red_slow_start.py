@@ -292,6 +292,7 @@ def test_trains_of_four_flows_in_slow_start_lose_as_many_packets_as_in_ns2() -> 
 def test_after_slow_start_four_newreno_flows_share_the_link_as_in_ns2() -> None:
     """ns-2: 583 +- 21 packets/s each, mean over 10 runs; with too many losses it was 415.
 
-    NewReno repairs one loss in each round trip, so many losses keep it busy for a long time.
+    NewReno repairs one loss in each round trip, so many losses keep it busy for a long time. There
+    are 40 runs of the model, because chance moves the mean over 10 runs by about 15 packets/s.
     """
-    assert run(FOUR).throughput.mean() == pytest.approx(583.0, rel=0.1)
+    assert run(FOUR, runs=40).throughput.mean() == pytest.approx(583.0, rel=0.1)

@@ -14,7 +14,7 @@ import numpy as np
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.engines.fluid.pauses import running, whole
-from vegasmodel.engines.fluid.records import empty_tally
+from vegasmodel.engines.fluid.records import empty_tally, reordered
 from vegasmodel.engines.starts import random_delays
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.laws import find
@@ -52,6 +52,10 @@ def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict
             advance(scenario, march.march, flows, state, end, *further)
     # after the warm-up the packets delivered are counted anew; the samples count from the start
     record[time.searchsorted(scenario.run.warmup) :, 2 * n + 1 :] += before.delivered
+    # all results in the order of the scenario's flows (``begin`` has sorted the senders)
+    back = flows["number"].argsort()
+    flows, lost, after = flows[back], lost[back], reordered(after, back)
+    record = record[:, np.concatenate([back, [n], n + 1 + back, 2 * n + 1 + back])]
     delay_based = np.array([member.flow.delay_based for member in scenario.members])
     propagation = flows["rtt"] - flows["wait"]  # ``rtt`` contains the mean random wait ``wait``
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -74,12 +78,16 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
     """Prepare run number k of a scenario, and return the link's state at time 0.
 
     The function also adds a random delay to each start time in ``flows``, and seeds the random
-    numbers of the run.
+    numbers of the run. It then sorts ``flows``: first come those that decide once per round trip,
+    such as Vegas, in the order of their starts. The first flow sets the ends of the steps
+    (``march.step_in_train``), and random numbers go to the flows in this order. So without the
+    sorting, a result would depend on the order of the scenario's tables.
     """
     from vegasmodel.engines.fluid.sampled import chance, records
 
     rng, start_delays = random_delays(scenario, k)
     flows["start"] += start_delays
+    flows[:] = flows[np.lexsort((flows["rank"], flows["start"], ~flows["once_a_round"]))]
     state = np.zeros(1, records.LINK_STATE)
     state["red_gap"], loss, gap = rng.random(), scenario.links[0].loss, rng.exponential()
     # the number of packets up to the first loss has a geometric distribution
@@ -176,8 +184,8 @@ def _too_many(scenario: Scenario, flows: np.ndarray, state: np.ndarray) -> LawFa
     # the flow with the most packets that the link cannot take, and what its law sees
     i = int((flows["extra"] + flows["undetected"]).argmax())
     flow, now = flows.view(np.recarray)[i], state.view(np.recarray)[0]
-    plain = source(flow, now, papers_only(scenario))
-    W, trip, law = plain.window, flow.rtt - flow.wait, find(scenario.members[i].flow.law)
+    plain, member = source(flow, now, papers_only(scenario)), scenario.members[flow.number]
+    W, trip, law = plain.window, flow.rtt - flow.wait, find(member.flow.law)
     seen = law.source(plain, flow.kept[: len(law.state)])
     # the function that has enlarged the window: ``cut``, if it does so at a loss, else ``drift``
     name, allowed = "drift", "a growth per round trip that link and buffer can take"
@@ -189,6 +197,6 @@ def _too_many(scenario: Scenario, flows: np.ndarray, state: np.ndarray) -> LawFa
     except FieldError as error:
         return LawFault.of_error(error)
     fits = scenario.links[0].capacity * trip + scenario.links[0].buffer
-    why = f"{scenario.members[i].name} has a window of {W:.3g} packets, and link and buffer hold "
+    why = f"{member.name} has a window of {W:.3g} packets, and link and buffer hold "
     said = f"{allowed} ({place(getattr(law, name))}): {why}{fits:.3g}"
     return LawFault(f"law {law.name}: {name}", float(f"{found:.3g}"), said)

@@ -85,6 +85,12 @@ class Tally(NamedTuple):
     queue: Floats  # [2] integrals of c s dt and of dt
 
 
+def reordered(tally: Tally, order: np.ndarray) -> Tally:
+    """The tally with the flows in another order: its flow k is flow ``order[k]`` of ``tally``."""
+    changed = {name: getattr(tally, name)[order] for name in Tally._fields if name != "queue"}
+    return tally._replace(**changed)
+
+
 class Samples(NamedTuple):
     """The samples of a simulation's trajectories, in arrays that the simulation fills."""
 

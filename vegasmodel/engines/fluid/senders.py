@@ -6,7 +6,7 @@ A record (``sampled.records.Sender``) holds the parameters and the state of a fl
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -79,6 +79,7 @@ def senders(scenario: Scenario) -> np.ndarray:
         limit = flow.max_window // 1
         odd = math.isfinite(limit) and limit % 2 == 1
         flows[i]["holds_at_limit"] = odd and flow.delayed_ack and not smooth
+    flows["number"], flows["rank"] = np.arange(flows.size), rank(scenario)
     decides = flows["once_a_round"] & ~flows["whole_window"]
     flows["same_rtt"] = np.all(flows["rtt"] == flows["rtt"][0])
     flows["in_train"] = together = _keep_order(scenario)
@@ -96,6 +97,20 @@ def senders(scenario: Scenario) -> np.ndarray:
     flows["compares"] = flows["in_line"] & cubic
     flows["samples_train"] = decides & (together and fills and not smooth)
     return flows
+
+
+def rank(scenario: Scenario) -> np.ndarray:
+    """The positions of the flows in an order that does not depend on the order of the tables.
+
+    First comes the flow with the shortest RTT. Flows of equal RTTs are ordered by the texts of
+    their parameters, and flows with the same parameters by their names. The result has shape
+    [flow].
+    """
+    known = [each.name for each in fields(Flow) if each.name != "name"]
+    texts = [repr([getattr(group, name) for name in known]) for group in scenario.flows]
+    keys = [(each.rtt, texts[each.group], each.name) for each in scenario.members]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    return np.argsort(order)
 
 
 def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import numpy as np
 from vegasmodel.engines.fluid.continuous import averages
 from vegasmodel.engines.fluid.methods import unsupported
 from vegasmodel.engines.fluid.one_run import advance, begin, march_arguments
-from vegasmodel.engines.fluid.records import Tally, empty_tally
+from vegasmodel.engines.fluid.records import Tally, empty_tally, reordered
 from vegasmodel.engines.fluid.run import raise_faults
 from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.metrics import Floats, standard_error
@@ -274,7 +274,10 @@ def _answer(
     ``falls`` is the number of falls of windows in a period. The other arguments become fields of
     the result.
     """
-    flows, found = motion.flows, averages(tally)
+    # in the order of the scenario's flows (``begin`` has sorted the senders)
+    back = motion.flows["number"].argsort()
+    flows, tally = motion.flows[back], reordered(tally, back)
+    found = averages(tally)
     with np.errstate(invalid="ignore", divide="ignore"):
         found["rtt_mean"] = tally.moving / tally.delivered - flows["wait"]
     base = flows["rtt"] - flows["wait"] + flows["over_estimate"]
@@ -282,7 +285,7 @@ def _answer(
         kind=kind,
         period=period,
         overflows=falls,
-        spread=np.zeros(motion.n) if spread is None else spread,
+        spread=np.zeros(motion.n) if spread is None else spread[back],
         base_rtt=np.where(motion.delay_based, base, np.nan),
         losses=np.where(math.isnan(period), math.nan, tally.losses),  # in one period
         multipliers=np.empty(0),

@@ -85,6 +85,8 @@ class Sender:
     untimed_first: bool  # the packets of its first window give no RTT sample
     start: float  # seconds
     stop: float  # seconds
+    number: int  # position of the flow in the scenario
+    rank: int  # position among flows that start at once (``senders.rank``)
     # what changes during the simulation
     active: bool  # it has started and not stopped
     cwnd: float  # the window W
