@@ -27,8 +27,8 @@ class Compared(Protocol):
 
 
 # what a figure takes as ``models`` or ``measured``: one of these objects, or several of them
-Some: TypeAlias = Prediction | Compared | Iterable[Prediction]
-Answers: TypeAlias = Some | Iterable[Some]
+OneOrSeveral: TypeAlias = Prediction | Compared | Iterable[Prediction]
+Answers: TypeAlias = OneOrSeveral | Iterable[OneOrSeveral]
 
 
 def kinds(models: Answers, measured: Answers) -> list[tuple[Prediction, Look, bool]]:
@@ -37,11 +37,17 @@ def kinds(models: Answers, measured: Answers) -> list[tuple[Prediction, Look, bo
     Each entry of the list is a tuple: the prediction; its colour, line style and marker (``Look``);
     and whether it is a measurement.  Raises ``FieldError`` if there are none.
     """
-    predicted, beside = split(models, "models")
-    both = [(p, False) for p in predicted]
-    both += [(p, True) for part in (beside, *split(measured, "measured")) for p in part]
-    known([p for p, _ in both], "throughput", "models, measured")
-    return [(p, look(p.model), marks) for p, marks in both if p.throughput is not None]
+    predicted, compared_with = split(models, "models")
+    predictions = [(p, False) for p in predicted]
+    predictions += [
+        (p, True) for part in (compared_with, *split(measured, "measured")) for p in part
+    ]
+    known([p for p, _ in predictions], "throughput", "models, measured")
+    return [
+        (p, look(p.model), is_measurement)
+        for p, is_measurement in predictions
+        if p.throughput is not None
+    ]
 
 
 def split(given: object, where: str) -> tuple[list[Prediction], list[Prediction]]:
@@ -51,18 +57,18 @@ def split(given: object, where: str) -> tuple[list[Prediction], list[Prediction]
     ``FieldError``, which names the argument ``where``, for anything but predictions and
     comparisons.
     """
-    each = [given] if isinstance(given, Prediction | Compared) else given
+    entries = [given] if isinstance(given, Prediction | Compared) else given
     predicted, measured = list[Prediction](), list[Prediction]()
-    for one in listed(each, where, "predictions"):
-        if isinstance(one, Compared):
-            predicted += one.models
-            measured.append(one.measured)
-        elif isinstance(one, Predictions):
-            predicted += one
-        elif isinstance(one, Prediction):
-            predicted.append(one)
+    for entry in listed(entries, where, "predictions"):
+        if isinstance(entry, Compared):
+            predicted += entry.models
+            measured.append(entry.measured)
+        elif isinstance(entry, Predictions):
+            predicted += entry
+        elif isinstance(entry, Prediction):
+            predicted.append(entry)
         else:
-            raise FieldError(where, one, "predictions, as vegasmodel.predict_all returns them")
+            raise FieldError(where, entry, "predictions, as vegasmodel.predict_all returns them")
     return predicted, measured
 
 
@@ -98,15 +104,15 @@ def expect_same_flows(drawn: Sequence[tuple[Prediction, Look, bool]]) -> None:
 def expect_same(
     names: list[str],
     results: Sequence[Prediction],
-    of: Callable[[Scenario], list[str]],
+    names_of: Callable[[Scenario], list[str]],
     where: str,
 ) -> None:
     """Raise ``FieldError`` unless every prediction is for flows or groups with these ``names``.
 
-    ``of`` returns the names of the flows, or of the groups, of a scenario. The error names
+    ``names_of`` returns the names of the flows, or of the groups, of a scenario. The error names
     ``where``, the argument with the predictions.
     """
     for each in results:
-        if of(each.scenario) != names:
-            text = f"for {', '.join(of(each.scenario))[:80]}"
+        if names_of(each.scenario) != names:
+            text = f"for {', '.join(names_of(each.scenario))[:80]}"
             raise FieldError(where, text, f"predictions for {', '.join(names)[:80]}")

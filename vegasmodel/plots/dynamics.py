@@ -65,12 +65,12 @@ def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
         _over_time(upper, lower, data, span, most)
     if zoom:
         for ax in axes[:, 1]:
-            for at in losses[-1 - cycles :]:
-                ax.axvline(at, color=GREY, lw=0.8, ls=":")
+            for loss in losses[-1 - cycles :]:
+                ax.axvline(loss, color=GREY, lw=0.8, ls=":")
         axes[0, 1].set_title(f"the last {cycles} cycles, loss to loss", loc="left")
     axes[0, 0].set(ylabel="window (packets)", ylim=(0, None))
-    more = f", {most} of {data.sizes['flow']} flows" if data.sizes["flow"] > most else ""
-    axes[0, 0].set_title(plain(str(data.attrs["scenario"])) + more, loc="left")
+    how_many = f", {most} of {data.sizes['flow']} flows" if data.sizes["flow"] > most else ""
+    axes[0, 0].set_title(plain(str(data.attrs["scenario"])) + how_many, loc="left")
     axes[1, 0].set(ylabel="queue (packets)", ylim=(0, None))
     for ax in axes[1]:
         ax.set_xlabel("time (s)")
@@ -91,7 +91,7 @@ def _over_time(
         drawn = data[quantity].values
         if ax is upper:
             drawn = np.where(drawn > 0, drawn, np.nan)  # no window before the flow's start
-        for i, k in enumerate(_some(data.sizes[names], most)):
+        for i, k in enumerate(_evenly_chosen(data.sizes[names], most)):
             color = BLACK if ax is lower else COLORS[i % len(COLORS)]
             # a dashed curve of many samples cannot be followed by the eye
             dash = DASHES[i % len(DASHES)] if inside.sum() < 500 or ax is lower else "-"
@@ -104,7 +104,7 @@ def _over_time(
     tidy(upper, lower)
 
 
-def _some(n: int, most: int) -> NDArray[np.int64]:
+def _evenly_chosen(n: int, most: int) -> NDArray[np.int64]:
     """At most ``most`` evenly spaced indices of ``n`` entries, with the first and the last."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 

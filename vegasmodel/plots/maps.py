@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["every_nth", "heat", "on_axis"]
 
-TICKS = 9  # most ticks of an axis
-MOST_UNEVEN = 50.0  # widest over narrowest cell of an axis, so that all cells can be seen
-WIDEST = 100.0  # the greatest ratio that has a colour of its own
+MAX_TICKS = 9  # of an axis
+MAX_UNEVENNESS = 50.0  # of an axis: widest cell / narrowest cell, up to which all cells can be seen
+MAX_RATIO = 100.0  # the greatest ratio that has a colour of its own
 # the values of shares and of ratios at which contour lines are drawn
-LINES = {"share": (0.25, 0.5, 0.75), "ratio": (0.5, 1.0, 2.0, 5.0, 10.0, 50.0)}
+CONTOUR_LEVELS = {"share": (0.25, 0.5, 0.75), "ratio": (0.5, 1.0, 2.0, 5.0, 10.0, 50.0)}
 
 
 def heat(
@@ -44,8 +44,8 @@ def heat(
     ``panels`` are arrays [y, x]. If their name is ``ratio``, they hold ratios of two rates: the
     colour scale is logarithmic, its middle is 1, and it ends at a ratio of at most 100. Otherwise
     they hold shares from 0 to 1, and the middle of the colour scale is one half. Black contour
-    lines mark the values in ``LINES``. On the axes, times are in ms (starting times in s) and
-    capacities in Mbit/s.
+    lines mark the values in ``CONTOUR_LEVELS``. On the axes, times are in ms (starting times in s)
+    and capacities in Mbit/s.
 
     The cells lie at the coordinates' values. An axis is logarithmic if its values are more evenly
     spaced on such a scale. In four cases the cells are spaced evenly instead: the values are words,
@@ -65,10 +65,12 @@ def heat(
     ratio = panels[0].name == "ratio"
     values = [np.asarray(panel.values, dtype=float) for panel in panels]
     norm = _norm(values, ratio=ratio)
-    for ax, panel, drawn, text, under in zip(plots, panels, values, titles, across, strict=True):
-        image = _draw(ax, panel, drawn, norm, LINES["ratio" if ratio else "share"])
-        ax.set_title(plain(text), loc="left", fontsize="medium")
-        ax.set_xlabel(plain(under))
+    for ax, panel, drawn, panel_title, x_label in zip(
+        plots, panels, values, titles, across, strict=True
+    ):
+        image = _draw(ax, panel, drawn, norm, CONTOUR_LEVELS["ratio" if ratio else "share"])
+        ax.set_title(plain(panel_title), loc="left", fontsize="medium")
+        ax.set_xlabel(plain(x_label))
     plots[0].set_ylabel(plain(up))
     bar = fig.colorbar(image, ax=list(plots), label=plain(shown), shrink=0.9)
     if ratio:
@@ -123,8 +125,8 @@ def _norm(values: Sequence[Floats], *, ratio: bool) -> Normalize:
     if not ratio:
         return TwoSlopeNorm(0.5, 0.0, 1.0)
     logarithms = [np.abs(np.log10(v[v > 0])).max(initial=0.0) for v in values]
-    end = min(max(10.0 ** float(max(logarithms)), 2.0), WIDEST)
-    return LogNorm(1.0 / end, end, clip=True)
+    largest = min(max(10.0 ** float(max(logarithms)), 2.0), MAX_RATIO)
+    return LogNorm(1.0 / largest, largest, clip=True)
 
 
 def on_axis(data: xr.DataArray, field: str) -> tuple[NDArray[Any], str]:
@@ -138,17 +140,17 @@ def on_axis(data: xr.DataArray, field: str) -> tuple[NDArray[Any], str]:
     if values.dtype.kind not in "iuf":
         return np.array([str(word) for word in values]), field
     field, name = str(data[field].attrs.get("long_name", field)), field
-    at = values.astype(float)
+    numbers = values.astype(float)
     if name.endswith(".capacity"):
-        return at * 8e-6 * data.attrs["packet_size"], f"{field} (Mbit/s)"
+        return numbers * 8e-6 * data.attrs["packet_size"], f"{field} (Mbit/s)"
     if unit == "s" and not name.endswith(".start"):
-        return at * 1e3, f"{field} (ms)"
-    return at, field if unit == "1" else f"{field} ({unit})"
+        return numbers * 1e3, f"{field} (ms)"
+    return numbers, field if unit == "1" else f"{field} ({unit})"
 
 
 def every_nth(n: int) -> NDArray[np.intp]:
-    """Evenly spaced indices of ``n`` values, from 0 on; at most ``TICKS`` of them."""
-    return np.arange(0, n, max(-(-n // TICKS), 1))
+    """Evenly spaced indices of ``n`` values, from 0 on; at most ``MAX_TICKS`` of them."""
+    return np.arange(0, n, max(-(-n // MAX_TICKS), 1))
 
 
 class _Cells(NamedTuple):
@@ -164,26 +166,35 @@ def _cells(ax: Axes, which: Literal["x", "y"], panel: xr.DataArray) -> _Cells:
     There are ticks at up to nine cells, labelled with the coordinate's values.
     """
     axis, dim = (ax.xaxis, panel.dims[1]) if which == "x" else (ax.yaxis, panel.dims[0])
-    at, _ = on_axis(panel, str(dim))
-    words = at.dtype.kind == "U"
+    coordinates, _ = on_axis(panel, str(dim))
+    words = coordinates.dtype.kind == "U"
     in_order = (  # finite numbers that all rise or all fall
-        not words and np.isfinite(at).all() and abs(np.sign(np.diff(at)).sum()) == len(at) - 1
+        not words
+        and np.isfinite(coordinates).all()
+        and abs(np.sign(np.diff(coordinates)).sum()) == len(coordinates) - 1
     )
     # the middles of the cells: the coordinate's values, or 0, 1, 2, ... if these cannot be used
-    middles = at if in_order and at.size > 1 else np.arange(at.size, dtype=float)
+    middles = (
+        coordinates
+        if in_order and coordinates.size > 1
+        else np.arange(coordinates.size, dtype=float)
+    )
     logarithmic = middles[0] > 0 < middles[-1] and _uneven(np.log(middles)) < 0.9 * _uneven(middles)
     scaled = np.log(middles) if logarithmic else middles  # the middles on the axis's scale
-    if _uneven(scaled) > MOST_UNEVEN:
-        logarithmic, middles = False, np.arange(at.size, dtype=float)
+    if _uneven(scaled) > MAX_UNEVENNESS:
+        logarithmic, middles = False, np.arange(coordinates.size, dtype=float)
         scaled = middles
     # an edge lies half way between two middles, and the outer cells are as wide inside as outside
     between = 0.5 * (scaled[1:] + scaled[:-1])
-    half = 0.5 * np.diff(scaled) if at.size > 1 else np.array([0.5])
+    half = 0.5 * np.diff(scaled) if coordinates.size > 1 else np.array([0.5])
     edges = np.concatenate([[scaled[0] - half[0]], between, [scaled[-1] + half[-1]]])
     if logarithmic:
         (ax.set_xscale if which == "x" else ax.set_yscale)("log")
-    some = every_nth(at.size)
-    axis.set_ticks(middles[some], [plain(str(at[i])) if words else f"{at[i]:.4g}" for i in some])
+    ticks = every_nth(coordinates.size)
+    axis.set_ticks(
+        middles[ticks],
+        [plain(str(coordinates[i])) if words else f"{coordinates[i]:.4g}" for i in ticks],
+    )
     axis.set_minor_locator(NullLocator())
     return _Cells(middles, np.exp(edges) if logarithmic else edges)
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["convergence_regions"]
 
-MESH = 501  # points on each axis at which the shaded region is computed
+MESH_POINTS = 501  # on each axis; at these points the shaded region is computed
 
 
 class _Plane(NamedTuple):
@@ -133,9 +133,9 @@ def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
     variants = {m.flow.variant for m in members}
     if len(variants) > 1:
         raise FieldError("scenario", scenario, "one variant of Vegas for both flows")
-    fixed = [m.flow.over_estimate for m in members]
-    over = row([0.0 if isinstance(v, str) else v for v in fixed] if x is None else x, "x")
-    if over.size not in (1, 2):
+    given = [m.flow.over_estimate for m in members]
+    over_estimates = row([0.0 if isinstance(v, str) else v for v in given] if x is None else x, "x")
+    if over_estimates.size not in (1, 2):
         raise FieldError("x", x, "one over-estimate, or one for each of the two flows")
     (variant,) = variants
     lower, upper = dead_zone(
@@ -144,7 +144,7 @@ def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
     return _Plane(
         lower,
         upper,
-        np.array(np.broadcast_to(over, (2,))),
+        np.array(np.broadcast_to(over_estimates, (2,))),
         np.array([m.rtt for m in members]),
         scenario.links[0].capacity,
         variant,
@@ -157,18 +157,23 @@ def _shade(ax: Axes, plane: _Plane, top: Floats) -> None:
     Hatch it where the first flow has the greater rate.
     """
     # the windows [y, x, flow] at the points of a grid, and the backlogs that the flows compute
-    W = np.stack(np.meshgrid(*(np.linspace(0, t, MESH) for t in top)), axis=-1)
+    W = np.stack(np.meshgrid(*(np.linspace(0, t, MESH_POINTS) for t in top)), axis=-1)
     backlogs, delay = phase_plane.reckoned(W, plane.x, plane.c, plane.d, plane.variant)
     # the least distance of a backlog to its limits, positive in the region and 0 at its border
     inside = np.minimum(backlogs - plane.lower, plane.upper - backlogs).min(axis=-1)
     rates = W / (plane.d + delay[..., None])
     # positive where, besides, the first flow has the greater rate
-    first = np.minimum(inside, rates[..., 0] - rates[..., 1])
+    first_is_faster = np.minimum(inside, rates[..., 0] - rates[..., 1])
     if np.any(inside > 0):
         ax.contourf(W[..., 0], W[..., 1], inside, levels=[0, np.inf], colors=["#cdeee0"])
-    if np.any(first > 0):
+    if np.any(first_is_faster > 0):
         with_hatch = ax.contourf(
-            W[..., 0], W[..., 1], first, levels=[0, np.inf], colors="none", hatches=["////"]
+            W[..., 0],
+            W[..., 1],
+            first_is_faster,
+            levels=[0, np.inf],
+            colors="none",
+            hatches=["////"],
         )
         with_hatch.set_edgecolor("#7fbfa6")
 
@@ -181,37 +186,38 @@ def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
     - On one grey line the link is just full, on the other the two rates are equal.
     """
     c, d = plane.c, plane.d  # the capacity, pkt/s, and the two RTTs without queueing, s
-    last = 2 * float((top / c).max())  # s: at a longer queueing delay, lines are outside the figure
+    # at a longer queueing delay, s, the lines are outside the figure
+    longest_delay = 2 * float((top / c).max())
     for flow, color in ((0, BLUE), (1, RED)):
         band = {"alpha": plane.lower[flow], "beta": plane.upper[flow]}
-        one = band["alpha"] == band["beta"]
+        one_threshold = band["alpha"] == band["beta"]
         for (word, edge), dash in zip(band.items(), DASHES, strict=False):
             # the line begins where this flow has the whole link: about at this queueing delay, s
             begin = plane.x[flow] + edge / c
-            delays = begin + np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000) * last])
+            delays = begin + np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000) * longest_delay])
             # [delay, flow] the windows on the line
             line = phase_plane.level(edge, flow, plane.x, c, d, delays, plane.variant)
-            name = f"\\alpha_{flow + 1}" + (f" = \\beta_{flow + 1}" if one else "")
+            name = f"\\alpha_{flow + 1}" + (f" = \\beta_{flow + 1}" if one_threshold else "")
             name = name if word == "alpha" else f"\\beta_{flow + 1}"
             ax.plot(*line.T, ls=dash, color=color, lw=1.6, label=f"${name}$")
-            if one:
+            if one_threshold:
                 break
     ax.plot([c * d[0], 0], [0, c * d[1]], ls=":", color=GREY, label="link just full")
     # without a queue the rates are W/d; with a queue of any delay they are c/2
-    equal = np.stack([0 * d, c / 2 * d, c / 2 * (d + 2 * last)])
+    equal = np.stack([0 * d, c / 2 * d, c / 2 * (d + 2 * longest_delay)])
     ax.plot(*equal.T, color=GREY, lw=1, ls=DASHES[3], label="equal rates")
 
 
-def _arrows(ax: Axes, plane: _Plane, top: Floats, many: int) -> None:
+def _arrows(ax: Axes, plane: _Plane, top: Floats, rows: int) -> None:
     """Draw arrows on a coarse grid in the direction in which the windows move.
 
-    The grid has ``many`` rows and columns. It reaches up to the windows ``top``.
+    The grid has ``rows`` rows and columns. It reaches up to the windows ``top``.
     """
-    steps = (np.arange(many) + 0.5) / many
+    steps = (np.arange(rows) + 0.5) / rows
     W = np.stack(np.meshgrid(*(t * steps for t in top)), axis=-1).reshape(-1, 2)
     move = phase_plane.drift(W, plane.lower, plane.upper, plane.x, plane.c, plane.d, plane.variant)
     moving = move.any(axis=-1)
     ax.quiver(
         *W[moving].T, *move[moving].T, color="#9a9a9a", pivot="mid", angles="xy", width=0.0028,
-        scale=1.9 * many, headwidth=5,
+        scale=1.9 * rows, headwidth=5,
     )  # fmt: skip

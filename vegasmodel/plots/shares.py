@@ -62,9 +62,11 @@ __all__ = [
     "throughput_over_buffer",
 ]
 
-PANELS = 4  # most groups of flows that have a panel
-WIDE = 4  # the axis is logarithmic if its values differ by more than this factor
-TICKS = 9  # an axis with more ratios has no tick for each of them
+MAX_PANELS = 4  # each shows a group of flows
+LINEAR_UP_TO = (
+    4  # an axis is logarithmic if its largest value is more than so many times its smallest
+)
+MAX_TICKS = 9  # if an axis has more ratios, they do not have a tick each
 # patterns of the bars, so that models differ also in print without colours
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 
@@ -93,21 +95,27 @@ def throughput_bars(scenario: Scenario | Answers, results: Answers | None = None
     width = 0.8 / max(len(shown), 1)
     for i, result in enumerate(shown):
         # the bars of a group stand beside one another around the group's number
-        at = np.arange(len(groups)) + (i - (len(shown) - 1) / 2) * width
+        bar_places = np.arange(len(groups)) + (i - (len(shown) - 1) / 2) * width
         heights = [result.groups.get(g, np.nan) for g in groups]
         style = look(result.model)
         # measurements, which have no line style (``dash``), have bars without hatching
         hatch = "" if style.dash == "none" else HATCHES[i % len(HATCHES)]
         ax.bar(
-            at, heights, 0.92 * width, color=style.color, label=style.label, hatch=hatch, ec="white"
+            bar_places,
+            heights,
+            0.92 * width,
+            color=style.color,
+            label=style.label,
+            hatch=hatch,
+            ec="white",
         )
-        whiskers = [_whisker(result, _rows(result, g)) for g in range(len(groups))]
-        if any(w is not None for w in whiskers):
+        error_ends = [_error_ends(result, _flows_of_group(result, g)) for g in range(len(groups))]
+        if any(w is not None for w in error_ends):
             spans = np.array(
-                [w if w is not None else (h, h) for w, h in zip(whiskers, heights, strict=True)]
+                [w if w is not None else (h, h) for w, h in zip(error_ends, heights, strict=True)]
             )
             errors = np.abs(spans - np.asarray(heights)[:, None]).T
-            ax.errorbar(at, heights, errors, fmt="none", ecolor="#444444", capsize=2)
+            ax.errorbar(bar_places, heights, errors, fmt="none", ecolor="#444444", capsize=2)
     ax.set_xticks(range(len(groups)), [plain(g) for g in groups])
     ax.set_ylabel("throughput per flow (pkt/s)")
     ax.set_title(plain(case.name), loc="left")
@@ -130,7 +138,7 @@ def rate_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
     fig = figure()
     ax = fig.subplots()
     scenario: Scenario | None = None
-    for result, style, marks in drawn:
+    for result, style, as_marker in drawn:
         scenario = result.scenario
         order = by_start(scenario)
         assert result.throughput is not None  # noqa: S101 - kinds leaves out the others
@@ -141,7 +149,7 @@ def rate_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
             ax.fill_between(index, low, high, color=style.color, alpha=0.18, lw=0, label=span)
         se = result.throughput_se
         bars = None if se is None else 2 * se[order]  # two standard errors
-        _draw(ax, index, rates, style, bars=bars, marks=marks)
+        _draw(ax, index, rates, style, bars=bars, as_marker=as_marker)
     if scenario is not None:
         share = scenario.links[0].capacity / len(scenario.members)
         ax.axhline(share, color=GREY, lw=1, ls=":", label="fair share")
@@ -169,8 +177,8 @@ def base_rtt_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
     ax = fig.subplots()
     scenario, order = drawn[0][0].scenario, by_start(drawn[0][0].scenario)
     flows = np.arange(1, order.size + 1)
-    for result, style, marks in drawn:
-        _draw(ax, flows, 1e3 * np.asarray(result.base_rtt)[order], style, marks=marks)
+    for result, style, as_marker in drawn:
+        _draw(ax, flows, 1e3 * np.asarray(result.base_rtt)[order], style, as_marker=as_marker)
     true = 1e3 * np.array([m.rtt for m in scenario.members])[order]
     ax.plot(flows, true, color=GREY, lw=1, ls=":", label="true RTT")
     ax.set_title(plain(scenario.name), loc="left")
@@ -192,22 +200,22 @@ def throughput_over_buffer(models: Answers, measured: Answers = ()) -> Figure:
     Raises ``FieldError`` if the predictions have different groups, or if none has throughputs.
     """
     drawn = kinds(models, measured)
-    every = groups_of(drawn[0][0].scenario)
-    expect_same(every, [p for p, _, _ in drawn], groups_of, "models, measured")
-    groups = every[:PANELS]
+    all_groups = groups_of(drawn[0][0].scenario)
+    expect_same(all_groups, [p for p, _, _ in drawn], groups_of, "models, measured")
+    groups = all_groups[:MAX_PANELS]
     fig = figure(max(5.0, 3.8 * len(groups)), 3.8)
     axes = list(np.atleast_1d(fig.subplots(1, len(groups), sharey=True)))
-    # ``marks``: whether the results are measurements, which are drawn as markers
-    for model, marks in dict.fromkeys((p.model, marks) for p, _, marks in drawn):
+    # ``as_marker``: whether the results are measurements, which are drawn as markers
+    for model, as_marker in dict.fromkeys((p.model, as_marker) for p, _, as_marker in drawn):
         of_model = sorted(
-            (p for p, _, m in drawn if (p.model, m) == (model, marks)),
+            (p for p, _, m in drawn if (p.model, m) == (model, as_marker)),
             key=lambda p: p.scenario.links[0].buffer,
         )
         for g, ax in enumerate(axes):
             # [scenario, 2] the group's part of the capacity, and twice its standard error
-            points = np.array([_part(p, g) for p in of_model])
+            points = np.array([_share_of_capacity(p, g) for p in of_model])
             buffers = [p.scenario.links[0].buffer for p in of_model]
-            _draw(ax, buffers, points[:, 0], look(model), bars=points[:, 1], marks=marks)
+            _draw(ax, buffers, points[:, 0], look(model), bars=points[:, 1], as_marker=as_marker)
     for ax, group in zip(axes, groups, strict=False):
         ax.set_title(plain(group), loc="left")
     for ax in axes:
@@ -237,31 +245,42 @@ def class_shares(models: Answers, measured: Answers = ()) -> Figure:
     drawn = kinds(models, measured)
     fig = figure(7.5, 7.0)
     upper, lower = fig.subplots(2, 1, sharex=True)
-    names = list(dict.fromkeys(p.model for p, _, marks in drawn if not marks))
+    names = list(dict.fromkeys(p.model for p, _, as_marker in drawn if not as_marker))
     dashes: dict[str, Dash] = dict(zip(names, itertools.cycle(DASHES), strict=False))
     # one set of curves for each model with a Rate-Delay queue, and one for each without it
-    for model, rd, marks in dict.fromkeys((p.model, _is_rd(p), marks) for p, _, marks in drawn):
-        of_model = [p for p, _, m in drawn if (p.model, _is_rd(p), m) == (model, rd, marks)]
+    for model, rd, as_marker in dict.fromkeys(
+        (p.model, _is_rd(p), as_marker) for p, _, as_marker in drawn
+    ):
+        of_model = [p for p, _, m in drawn if (p.model, _is_rd(p), m) == (model, rd, as_marker)]
         # [scenario, 3] the place on the x axis, and the rates of the two classes
-        points = np.array(sorted(_classes(p) for p in of_model))
-        of_all, dash = look(model), dashes.get(model, "none")
-        name = f"{of_all.label}, {'RD' if rd else 'no RD'}"
+        points = np.array(sorted(_class_rates(p) for p in of_model))
+        model_look, dash = look(model), dashes.get(model, "none")
+        name = f"{model_look.label}, {'RD' if rd else 'no RD'}"
         for column, color, word in ((1, RED, "rate class"), (2, BLUE, "delay class")):
-            curve = Look(f"{name}: {word}", color, dash, of_all.marker)
-            _draw(upper, points[:, 0], points[:, column], curve, marks=marks, hollow=not rd)
-        curve = Look(f"{name}: delay / rate", GREEN, dash, of_all.marker)
-        _draw(lower, points[:, 0], points[:, 2] / points[:, 1], curve, marks=marks, hollow=not rd)
+            curve = Look(f"{name}: {word}", color, dash, model_look.marker)
+            _draw(upper, points[:, 0], points[:, column], curve, as_marker=as_marker, hollow=not rd)
+        curve = Look(f"{name}: delay / rate", GREEN, dash, model_look.marker)
+        _draw(
+            lower,
+            points[:, 0],
+            points[:, 2] / points[:, 1],
+            curve,
+            as_marker=as_marker,
+            hollow=not rd,
+        )
     upper.axhline(1.0, color=GREY, lw=1, ls=":")
     lower.axhline(1.0, color=GREY, lw=1, ls=":")
-    quotients = [delay / rate for _, rate, delay in map(_classes, (p for p, _, _ in drawn)) if rate]
-    wide = bool(quotients) and max(quotients) > WIDE * min(quotients) > 0
-    lower.set_yscale("log" if wide else "linear")
-    if not wide:
+    quotients = [
+        delay / rate for _, rate, delay in map(_class_rates, (p for p, _, _ in drawn)) if rate
+    ]
+    logarithmic = bool(quotients) and max(quotients) > LINEAR_UP_TO * min(quotients) > 0
+    lower.set_yscale("log" if logarithmic else "linear")
+    if not logarithmic:
         lower.set_ylim(0, 1.1 * max([1.0, *quotients]))
     lower.set(xscale="log", xlabel="rate-class flows per delay-class flow")
     lower.set_ylabel("delay-class rate /\nrate-class rate")
-    ratios = sorted({_classes(p)[0] for p, _, _ in drawn})
-    if 0 < len(ratios) <= TICKS:
+    ratios = sorted({_class_rates(p)[0] for p, _, _ in drawn})
+    if 0 < len(ratios) <= MAX_TICKS:
         lower.set_xticks(ratios)
     for axis in (lower.xaxis, lower.yaxis):
         axis.set_major_formatter("{x:.3g}")
@@ -280,10 +299,10 @@ def _draw(
     style: Look,
     *,
     bars: Floats | None = None,
-    marks: bool,
+    as_marker: bool,
     hollow: bool = False,
 ) -> None:
-    """Draw a curve with markers and error bars; if ``marks`` is True, leave out the curve.
+    """Draw a curve with markers and error bars; if ``as_marker`` is True, leave out the curve.
 
     ``style`` has the colour, the marker, the line style and the label.  The error bars reach from
     y - bars to y + bars.  There are none if ``bars`` is None or has only zeros.  With ``hollow``
@@ -292,7 +311,7 @@ def _draw(
     if bars is not None:
         bars = np.nan_to_num(bars) if np.any(np.nan_to_num(bars)) else None
     face = "white" if hollow else style.color
-    if marks:
+    if as_marker:
         ax.errorbar(
             x, y, bars, fmt=style.marker, color=style.color, mfc=face, ms=5, capsize=2, lw=1,
             label=style.label, zorder=4,
@@ -306,12 +325,12 @@ def _draw(
         )  # fmt: skip
 
 
-def _rows(result: Prediction, group: int) -> list[int]:
+def _flows_of_group(result: Prediction, group: int) -> list[int]:
     """The indices of the flows that belong to group number ``group``."""
     return [i for i, m in enumerate(result.scenario.members) if m.group == group]
 
 
-def _whisker(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | None:
+def _error_ends(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | None:
     """The lower and the upper end of the error bar of a group's mean throughput, pkt/s.
 
     ``rows`` are the indices of the group's flows. If the model gives a range of throughputs for
@@ -342,12 +361,12 @@ def _two_errors(result: Prediction, rows: Sequence[int]) -> float:
     return float(2 * np.sqrt((result.throughput_se[rows] ** 2).sum()) / len(rows))
 
 
-def _part(result: Prediction, group: int) -> tuple[float, float]:
+def _share_of_capacity(result: Prediction, group: int) -> tuple[float, float]:
     """A flow group's share of the first link's capacity, and twice the share's standard error.
 
     The share is the group's total throughput divided by the capacity, both in bytes per second.
     """
-    scenario, rows = result.scenario, _rows(result, group)
+    scenario, rows = result.scenario, _flows_of_group(result, group)
     assert result.throughput is not None  # noqa: S101 - kinds leaves out the others
     size = scenario.size_of(scenario.flows[group]) / scenario.packet_size
     unit = size * len(rows) / scenario.links[0].capacity
@@ -359,7 +378,7 @@ def _is_rd(result: Prediction) -> bool:
     return result.scenario.links[0].queue.discipline == "rd"
 
 
-def _classes(result: Prediction) -> tuple[float, float, float]:
+def _class_rates(result: Prediction) -> tuple[float, float, float]:
     """Compare the two classes of Rate-Delay services: numbers of flows and mean throughputs.
 
     Returns three numbers:

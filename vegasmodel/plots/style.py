@@ -49,7 +49,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # of dashes and gaps in turn
 Dash = str | tuple[float, tuple[float, ...]]
 DASHES: tuple[Dash, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1.5)))
-LARGEST = 400.0  # inches of a figure: a picture has at most 65536 pixels, at 150 an inch
+LARGEST = 400.0  # inches of a figure: at 150 pixels an inch, a picture has at most 65536 pixels
 Curve = Sequence[ArrayLike]  # x, y, and of a measurement the error of y too
 
 
@@ -213,8 +213,8 @@ def curves(
         ax.errorbar(
             xs, ys, error, fmt=marker, color=color, label=plain(name), ms=5, capsize=2, lw=1
         )
-    both = (*models.values(), *measured.values())
-    drawn = [(row(xs, "x"), row(ys, "y")) for xs, ys, *_ in both]
+    all_curves = (*models.values(), *measured.values())
+    drawn = [(row(xs, "x"), row(ys, "y")) for xs, ys, *_ in all_curves]
     if all(np.array_equal(xs, np.round(xs)) for xs, _ in drawn):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if log and any(np.any(ys > 0) for _, ys in drawn):

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep"]
 
-MOST_CURVES = 8  # greatest number of groups that have a curve
-GROUP = re.compile(r"\[\d+\]$")  # the end of a flow's name, in a group of several
+MAX_CURVES = 8  # each shows a group of flows
+GROUP = re.compile(r"\[\d+\]$")  # the flow's number at the end of its name, as in vegas[0]
 
 
 def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
@@ -61,21 +61,21 @@ def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
         raise FieldError("data", data.attrs["scenario"], "a sweep with an answer at some point")
     names = [GROUP.sub("", str(name)) for name in data["flow"].values]
     shared = names[0] if group is None else group
-    its = _flows_of(shared, data, names) if group is None or len(fields) == 2 else []
-    if not its:
+    flows = _flows_of(shared, data, names) if group is None or len(fields) == 2 else []
+    if not flows:
         groups = list(dict.fromkeys(names))
         allowed = f"for a sweep of two fields, one of {', '.join(groups)}, several of them (a+b), "
         allowed += f"or all with one law (law:LAW){nearest(group, groups)}"
         raise FieldError("group", group, allowed)
-    alone = len(its) == len(names)
+    one_group = len(flows) == len(names)
     title = f"{data.attrs['scenario']}, by {data.attrs['model']}"
     if len(fields) == 1:
         return _lines(data, fields[0], title, names)
-    share = data["share"].isel(flow=its).sum("flow", min_count=1)
-    shown = (data["utilization"].isel(link=0, drop=True) if alone else share).rename("share")
+    share = data["share"].isel(flow=flows).sum("flow", min_count=1)
+    shown = (data["utilization"].isel(link=0, drop=True) if one_group else share).rename("share")
     shown.attrs["packet_size"] = _packet_size(data)
     across, up = (on_axis(shown, field)[1] for field in fields)
-    text = "part of the first link's capacity that is used" if alone else f"share of {shared}"
+    text = "part of the first link's capacity that is used" if one_group else f"share of {shared}"
     panel = shown.transpose(fields[1], fields[0])
     return heat([panel], [""], [across], title=title, shown=text, up=up)
 
@@ -90,15 +90,15 @@ def _flows_of(group: object, data: xr.Dataset, names: list[str]) -> list[int]:
     if not isinstance(group, str):
         return []
     table = tomllib.loads(str(data.attrs["scenario_toml"]))
-    varied = any(str(field).endswith(".law") for field in data["status"].dims)
-    laws: dict[str, set[str]] = {}  # by texts such as "law:vegas": the names of its groups
-    for flow in [] if varied else table["flow"]:
+    laws_vary = any(str(field).endswith(".law") for field in data["status"].dims)
+    laws: dict[str, set[str]] = {}  # a text such as "law:vegas" -> the names of its groups
+    for flow in [] if laws_vary else table["flow"]:
         laws.setdefault(f"law:{flow['law']}", set()).add(flow.get("name", flow["law"]))
     parts = [group] if group in names else group.split("+")  # a name may hold a +
     wanted = [{part} if part in names else laws.get(part, set()) for part in parts]
     if not all(wanted):
         return []
-    return [i for i, name in enumerate(names) if any(name in some for some in wanted)]
+    return [i for i, name in enumerate(names) if any(name in group_names for group_names in wanted)]
 
 
 def _lines(data: xr.Dataset, field: str, title: str, names: list[str]) -> Figure:
@@ -115,26 +115,26 @@ def _lines(data: xr.Dataset, field: str, title: str, names: list[str]) -> Figure
     axis.attrs["packet_size"] = _packet_size(data)
     x, label = on_axis(axis, field)
     words = x.dtype.kind == "U"  # such as names of laws, which are drawn at equal distances
-    at = np.arange(x.size) if words else x
+    x_places = np.arange(x.size) if words else x
     if load:
-        _line(ax, 0, at, data["utilization"].isel(link=0).values, None, "load", words=words)
+        _line(ax, 0, x_places, data["utilization"].isel(link=0).values, None, "load", words=words)
     else:
-        known = "group_share_se" in data  # a sweep stored by an older version has none
-        for i, name in enumerate(groups[:MOST_CURVES]):
+        has_errors = "group_share_se" in data  # a sweep stored by an older version has none
+        for i, name in enumerate(groups[:MAX_CURVES]):
             flows = [k for k, group in enumerate(names) if group == name]
             share = data["share"].isel(flow=flows).sum("flow", min_count=1).values
-            error = 2.0 * data["group_share_se"].sel(group=name).values if known else None
+            error = 2.0 * data["group_share_se"].sel(group=name).values if has_errors else None
             text = f"{name}, {len(flows)} flows together" if len(flows) > 1 else name
-            _line(ax, i, at, share, error, text, words=words)
+            _line(ax, i, x_places, share, error, text, words=words)
     if words:
-        ax.set_xticks(at, [plain(str(word)) for word in x])
+        ax.set_xticks(x_places, [plain(str(word)) for word in x])
     elif x.size > 2 and np.allclose(np.diff(x), x[1] - x[0]):
-        some = every_nth(x.size)
-        ax.set_xticks(x[some], [f"{value:.4g}" for value in x[some]])
+        ticks = every_nth(x.size)
+        ax.set_xticks(x[ticks], [f"{value:.4g}" for value in x[ticks]])
     elif np.array_equal(x, np.round(x)):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    more = f", {MOST_CURVES} of {len(groups)} groups" if len(groups) > MOST_CURVES else ""
-    ax.set_title(plain(title) + more, loc="left")
+    how_many = f", {MAX_CURVES} of {len(groups)} groups" if len(groups) > MAX_CURVES else ""
+    ax.set_title(plain(title) + how_many, loc="left")
     ax.set(xlabel=plain(label), ylim=(0, None))
     ax.set_ylabel("part of the capacity that is used" if load else "part of all bytes delivered")
     tidy(ax)

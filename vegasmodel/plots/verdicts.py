@@ -13,7 +13,7 @@ from vegasmodel.plots.style import BLACK, figure, look, plain, row, tidy
 
 __all__ = ["model_errors"]
 
-FLOOR = 0.01  # percent: smaller errors are drawn here, at the axis's end
+SMALLEST_DRAWN = 0.01  # percent: the axis begins here, and smaller errors are drawn here
 
 
 def model_errors(errors: Mapping[str, ArrayLike], *, title: str = "") -> Figure:
@@ -35,14 +35,16 @@ def model_errors(errors: Mapping[str, ArrayLike], *, title: str = "") -> Figure:
     order = sorted((name for name in found if found[name].size), key=lambda n: found[n].mean())
     fig = figure(7.0, 1.3 + 0.42 * max(len(order), 2))
     ax = fig.subplots()
-    for level, name in enumerate(order):
-        how, percent = look(name), np.maximum(100 * found[name], FLOOR)
-        spread = 0.22 * np.sin(2.4 * np.arange(percent.size))  # so that equal errors stay visible
+    for place, name in enumerate(order):
+        style, percent = look(name), np.maximum(100 * found[name], SMALLEST_DRAWN)
+        shifts = 0.22 * np.sin(2.4 * np.arange(percent.size))  # so that equal errors stay visible
         if percent.size == 1:
-            spread[:] = 0
-        ax.plot(percent, level + spread, how.marker, color=how.color, ms=5, alpha=0.7, ls="none")
-        mean = max(100 * float(found[name].mean()), FLOOR)
-        ax.plot([mean, mean], [level - 0.38, level + 0.38], color=BLACK, lw=2)
+            shifts[:] = 0
+        ax.plot(
+            percent, place + shifts, style.marker, color=style.color, ms=5, alpha=0.7, ls="none"
+        )
+        mean = max(100 * float(found[name].mean()), SMALLEST_DRAWN)
+        ax.plot([mean, mean], [place - 0.38, place + 0.38], color=BLACK, lw=2)
     labels = [f"{look(name).label}  ({found[name].size})" for name in order]
     ax.set_yticks(range(len(order)), labels)
     ax.set_ylim(len(order) - 0.4, -0.6)
