@@ -113,6 +113,6 @@ def test_rtts_are_those_of_acks_whose_packets_were_all_sent_once() -> None:
                 expected.append((time, time - number))
             highest = number
         times, kinds, numbers = (np.array(column) for column in zip(*events, strict=True))
-        found = run_output._match(kinds, times, numbers)
+        found = run_output._rtts_of_flow(kinds, times, numbers)
         assert found.time.tolist() == [time for time, _ in expected]
         assert found.rtt == pytest.approx([rtt for _, rtt in expected])

@@ -93,7 +93,9 @@ def estimate(
     If a flow has little to send (``activity.idle_flows``), its RTTs are used only for its own
     ``rtt`` and ``base_rtt``.
     """
-    bases = {name: base for name, base in zip(trace.flows, _bases(trace), strict=True) if base}
+    bases = {
+        name: base for name, base in zip(trace.flows, _smallest_rtts(trace), strict=True) if base
+    }
     capacity = capacity_of(trace)
     if capacity_pps is not None:
         capacity = Estimate(capacity_pps, capacity_pps, capacity_pps, "pkt/s", "known")
@@ -129,7 +131,7 @@ def bound_by_bytes(trace: Trace, sizes: Floats) -> float:
     return float(np.max(sizes[np.nansum(delivered, axis=0) > 0])) * found.low
 
 
-def _bases(trace: Trace) -> list[Estimate | None]:
+def _smallest_rtts(trace: Trace) -> list[Estimate | None]:
     """Each flow's smallest RTT; ``None`` if the trace has no RTT of the flow.
 
     It is the smallest value of the variables ``base_rtt`` (the source's own baseRTT) and
@@ -138,8 +140,8 @@ def _bases(trace: Trace) -> list[Estimate | None]:
     in a kernel's trace it is the smoothed RTT.  Its first value is the RTT of the SYN, which is
     shorter than that of a data packet.
 
-    ``low`` to ``high`` are the RTTs without queueing that agree with the smallest one seen.
-    ``_smallest_rtt`` computes them.
+    The range of an estimate, ``low`` to ``high``, has the RTTs without queueing that agree with the
+    smallest RTT seen (``_smallest_rtt``).
     """
     result: list[Estimate | None] = []
     for i in range(len(trace.flows)):

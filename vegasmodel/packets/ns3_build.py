@@ -42,6 +42,14 @@ def find() -> Installation | None:
 
     The Python package is not imported; only its headers and libraries are used.
     """
+    return _of_python_package() or _of_system()
+
+
+def _of_python_package() -> Installation | None:
+    """The ns-3 of the Python package ``ns3``, if it is installed.
+
+    Its library's name gives the version: ``libns3.37-core.so``.
+    """
     spec = importlib.util.find_spec("ns3")
     for place in (spec.submodule_search_locations if spec else None) or ():
         root = Path(place)
@@ -54,7 +62,15 @@ def find() -> Installation | None:
                 ("-std=c++20", "-isystem", str(root / "include")),
                 (f"-L{folder}", f"-Wl,-rpath,{folder}", *names),
             )
-    # pkg-config's flags are malformed in Debian 12, so only the version is taken from there.
+    return None
+
+
+def _of_system() -> Installation | None:
+    """The ns-3 that the system's package manager or the user has installed, if there is one.
+
+    A file of pkg-config tells its version. The compiler options in this file are not used, because
+    they are malformed in Debian 12.
+    """
     for prefix in (Path("/usr/lib"), Path("/usr/local/lib")):
         for note in sorted(
             [*prefix.glob("pkgconfig/ns3-core.pc"), *prefix.glob("*/pkgconfig/ns3-core.pc")]

@@ -126,13 +126,13 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
         *ns3_support.stretch(scenario, group),
         scenario.access_rate(group) * scenario.packet_size * 8,
         max(access, 0.0) / 4,  # four legs: both ways at both ends
-        segment,
+        segment,  # bytes of data in a packet
         begin,
         member.stop,
-        min(max(run.warmup, begin), member.stop),
-        packets,
+        min(max(run.warmup, begin), member.stop),  # when the flow's measurement begins
+        packets,  # to send; for short flows their own lines say how many
         min(window_limit(scenario, f), ns3_support.MAX_BYTES // size),
-        2 if group.delayed_ack else 1,
+        2 if group.delayed_ack else 1,  # packets per ACK
         *((0.0, wait) if stack(scenario, group).waits_in_queue else (wait, 0.0)),
         int(any(isinstance(x.queue, Red) and x.queue.ecn for x in path)),
         LOW_DELAY_MARK if group.service == "delay" else 0,

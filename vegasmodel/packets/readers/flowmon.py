@@ -68,9 +68,8 @@ def read(source: Source) -> Trace:
     for key, stats in flows.items():
         address = document.addresses.get(key)
         reverse_key = by_address.get(_reversed(address)) if address else None
-        reverse = (
-            flows.get(reverse_key) if reverse_key is not None else None
-        )  # the flow from sink to source
+        # the flow from sink to source
+        reverse = flows.get(reverse_key) if reverse_key is not None else None
         if reverse is not None and _size(reverse) > _size(stats):
             continue  # the reverse flow has larger packets, so this one consists of its ACKs
         chosen.append(key)

@@ -184,6 +184,21 @@ def _new_flow(tables, place, fid, src, sport, dst, dport, t):
 
 
 @jit
+def _new_link(tables, link_slot, from_node, to_node, t):
+    """Begin a row for a link that appears at time t; return its number.
+
+    ``link_slot`` is its slot in the hash table, ``from_node`` and ``to_node`` are its two nodes.
+    """
+    number = tables.counts[N_LINKS]
+    tables.counts[N_LINKS] += 1
+    tables.link_slots[link_slot] = number
+    tables.link[number, FROM], tables.link[number, TO] = from_node, to_node
+    tables.link[number, WAITING], tables.link[number, LAST_UID] = 0, -1
+    tables.link_times[number] = t
+    return number
+
+
+@jit
 def _first_time(tables, f, seq):
     """Whether packet ``seq`` of flow number f is received for the first time.
 
@@ -434,81 +449,38 @@ def _event(tables, flow, link, begin, width, numbers, time):
         status = _at_link(tables, tables.link_slots[link_slot], kind, t, uid)
         if status != DONE:
             return status
-    # the flow; types of data packets have numbers below ACK
-    if packet_type == ACK:  # its source is the flow's sink
-        flow_slot = _slot(
-            tables.flow_slots,
-            tables.flow,
-            SRC,
-            numbers[NODE2],
-            numbers[PORT2],
-            numbers[NODE1],
-            numbers[PORT1],
-        )
-    else:
-        flow_slot = _slot(
-            tables.flow_slots,
-            tables.flow,
-            SRC,
-            numbers[NODE1],
-            numbers[PORT1],
-            numbers[NODE2],
-            numbers[PORT2],
-        )
+    # the flow: its source and its destination; the source of an ACK is the flow's destination
+    src, sport = numbers[NODE1], numbers[PORT1]
+    dst, dport = numbers[NODE2], numbers[PORT2]
+    if packet_type == ACK:
+        src, sport, dst, dport = dst, dport, src, sport
+    flow_slot = _slot(tables.flow_slots, tables.flow, SRC, src, sport, dst, dport)
     f = tables.flow_slots[flow_slot]
-    if f < 0 and packet_type < ACK:
+    is_data = packet_type < ACK  # types of data packets have numbers below ACK
+    if f < 0 and is_data:
         if tables.counts[N_FLOWS] == tables.flow.shape[0]:
             return FLOWS_FULL
-        f = _new_flow(
-            tables,
-            flow_slot,
-            numbers[LABEL],
-            numbers[NODE1],
-            numbers[PORT1],
-            numbers[NODE2],
-            numbers[PORT2],
-            t,
-        )
+        f = _new_flow(tables, flow_slot, numbers[LABEL], src, sport, dst, dport, t)
     # from here on, the line is counted: at its link, then for its flow
+    size, seq = numbers[BYTES], numbers[NUMBER]
     tables.clock[0] = t
     k = min(int((t - begin) / width), flow.shape[2] - 1)
     if kind != RECEIVE:
         link_number = tables.link_slots[link_slot]
-        if link_number < 0:  # a new link
-            link_number = tables.counts[N_LINKS]
-            tables.counts[N_LINKS] += 1
-            tables.link_slots[link_slot] = link_number
-            tables.link[link_number, FROM], tables.link[link_number, TO] = from_node, to_node
-            (
-                tables.link[link_number, WAITING],
-                tables.link[link_number, LAST_UID],
-                tables.link_times[link_number],
-            ) = 0, -1, t
-        _queue(tables, link, begin, width, link_number, kind, t, numbers[BYTES], uid)
-    if f >= 0 and packet_type < ACK:  # data
-        tcp = packet_type == TCP and numbers[NUMBER] >= 0
+        if link_number < 0:
+            link_number = _new_link(tables, link_slot, from_node, to_node, t)
+        _queue(tables, link, begin, width, link_number, kind, t, size, uid)
+    if f >= 0 and is_data:
+        tcp = packet_type == TCP and seq >= 0
         tables.flow[f, FID] = numbers[LABEL]
-        _data(
-            tables,
-            flow,
-            f,
-            k,
-            kind,
-            t,
-            from_node,
-            to_node,
-            tcp,
-            numbers[BYTES],
-            numbers[NUMBER],
-            uid,
-        )
+        _data(tables, flow, f, k, kind, t, from_node, to_node, tcp, size, seq, uid)
     elif f >= 0 and packet_type == ACK and kind == RECEIVE and _is_source(tables, f, to_node):
-        _ack(tables, flow, f, k, t, numbers[NUMBER])
+        _ack(tables, flow, f, k, t, seq)
     if f >= 0 and packet_type == ACK and kind == ENQUEUE:
         if tables.flow[f, ACKER] < 0:  # the sink, or the node nearest to it in the trace
             tables.flow[f, ACKER] = from_node
         if from_node == tables.flow[f, ACKER]:
-            _acknowledges(tables, f, numbers[NUMBER])
+            _acknowledges(tables, f, seq)
     return DONE
 
 
