@@ -16,10 +16,10 @@ __all__ = ["replaced", "with_thresholds"]
 
 
 T = TypeVar("T")
-Parts = tuple[tuple[Any, ...], tuple[Any, ...]]  # the links, and the groups of flows
+GivenParts = tuple[tuple[Any, ...], tuple[Any, ...]]  # links and groups as the user gave them
 THRESHOLDS = ("alpha", "beta", "gamma")
 TWICE = "is given twice"  # what is wrong with a key, in an error message
-Place = tuple[str | int, ...]  # ("flows", 0, "alpha"): attributes, and indices of links or groups
+AttributePath = tuple[str | int, ...]  # ("flows", 0, "alpha") leads to the alpha of the first group
 
 
 class _Change(NamedTuple):
@@ -42,7 +42,9 @@ class _Tree(dict[Any, Any]):
     """
 
 
-def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapping[str, Any]) -> T:
+def replaced(
+    scenario: T, given: GivenParts, changes: Mapping[str, Any], fields: Mapping[str, Any]
+) -> T:
     """Copy a scenario with changes; ``Scenario.replace`` explains ``changes`` and ``fields``.
 
     ``given`` holds the links and the groups of flows as the user gave them, before text with units
@@ -53,54 +55,70 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
     for name in changes:
         if not isinstance(name, str):
             raise FieldError("changes", name, 'every key is text, such as "link.buffer"')
-    links, flows = given
+    _refuse_almost_right((*changes, *fields), scenario, given)
+    wanted = _wanted_changes(scenario, given, changes, fields)
     whole: Any = scenario
-    inner = {"link": links[0], "flow": flows[0], "run": whole.run}
-    for name in (*changes, *fields):
-        found = _by_name(name, {"link": links, "flow": flows}) or _places(name, inner)
-        if name not in _keys(scenario) and found:
-            raise FieldError(name, name, f"did you mean {found}?", wrong="is no key of a scenario")
-    wanted = _wanted(scenario, given, changes, fields)
     _keep_one_threshold(wanted, whole.flows)
     tree = _tree(wanted)
+    links, flows = given
     # copy the links and groups as the user gave them, each with its own changes
     for key, parts in (("links", links), ("flows", flows)):
-        some = tree.get(key, _Tree())
-        if isinstance(some, _Tree):
+        by_index = tree.get(key, _Tree())
+        if isinstance(by_index, _Tree):  # otherwise ``fields`` gave the whole tuple anew
             tree[key] = tuple(
-                _grown(part, some.get(i, _Tree()), key[:-1]) for i, part in enumerate(parts)
+                _changed_copy(part, by_index.get(i, _Tree()), key[:-1])
+                for i, part in enumerate(parts)
             )
     try:
-        grown: T = _grown(scenario, tree, "")
+        changed: T = _changed_copy(scenario, tree, "")
     except FieldError as error:
         # the error names an attribute of the scenario; name the key that the user gave for it
         known = _keys(scenario)
-        same = [n for n in (*changes, *fields) if n in known and known[n] == known.get(error.field)]
-        raise error.of(same[0]) if same else error from None
-    return grown
+        names_of_it = [
+            n for n in (*changes, *fields) if n in known and known[n] == known.get(error.field)
+        ]
+        raise error.of(names_of_it[0]) if names_of_it else error from None
+    return changed
 
 
-def _wanted(
-    scenario: Any, given: Parts, changes: Mapping[str, Any], fields: Mapping[str, Any]
-) -> dict[Place, _Change]:
-    """Each new value that the user wants, by the place of its attribute in the scenario.
+def _refuse_almost_right(names: Sequence[str], scenario: Any, given: GivenParts) -> None:
+    """Raise ``FieldError`` for a key that is almost right; the error says what the user meant.
+
+    There are two such cases: "buffer" in place of "link.buffer", and "flow[0].rtt" in place of
+    "flow.vegas.rtt".
+    """
+    links, flows = given
+    examples = {"link": links[0], "flow": flows[0], "run": scenario.run}
+    for name in names:
+        if name in _keys(scenario):
+            continue
+        meant = _name_for_index(name, {"link": links, "flow": flows})
+        meant = meant or _keys_with_table(name, examples)
+        if meant:
+            raise FieldError(name, name, f"did you mean {meant}?", wrong="is no key of a scenario")
+
+
+def _wanted_changes(
+    scenario: Any, given: GivenParts, changes: Mapping[str, Any], fields: Mapping[str, Any]
+) -> dict[AttributePath, _Change]:
+    """Each new value that the user wants, by the path to its attribute in the scenario.
 
     The arguments are those of ``replaced``. A key such as ``flow.rtt`` gives a new value for each
     group of flows.
     """
-    wanted: dict[Place, _Change] = {}
+    wanted: dict[AttributePath, _Change] = {}
     for name, value in changes.items():
-        head, _, rest = name.partition(".")
-        if head in ("link", "flow") and rest:
-            parts = given[0] if head == "link" else given[1]
-            indices, key, single = _addressed(parts, rest, name)
+        part, _, within = name.partition(".")
+        if part in ("link", "flow") and within:
+            parts = given[0] if part == "link" else given[1]
+            indices, key, single = _find_parts(parts, within, name)
             for i in indices:
-                path: Place = (f"{head}s", i, *_attributes(parts[i], key, name, value))
-                _put(wanted, path, _Change(name, value, single))
+                path: AttributePath = (f"{part}s", i, *_attribute_path(parts[i], key, name, value))
+                _add_change(wanted, path, _Change(name, value, single))
         else:
-            _put(wanted, _attributes(scenario, name, name, value), _Change(name, value))
+            _add_change(wanted, _attribute_path(scenario, name, name, value), _Change(name, value))
     for key, value in fields.items():
-        _put(wanted, (_attribute(scenario, key, key),), _Change(key, value))
+        _add_change(wanted, (_attribute(scenario, key, key),), _Change(key, value))
     return wanted
 
 
@@ -114,7 +132,7 @@ def with_thresholds(groups: Sequence[Any]) -> tuple[int, ...]:
     return found or tuple(range(len(groups)))
 
 
-def _put(wanted: dict[Place, _Change], path: Place, change: _Change) -> None:
+def _add_change(wanted: dict[AttributePath, _Change], path: AttributePath, change: _Change) -> None:
     """Add ``change`` to ``wanted``, the changes that the user wants.
 
     ``path`` leads to the attribute that changes: ``("flows", 0, "alpha")`` is the alpha of the
@@ -129,7 +147,7 @@ def _put(wanted: dict[Place, _Change], path: Place, change: _Change) -> None:
         wanted[path] = change
 
 
-def _keep_one_threshold(wanted: dict[Place, _Change], groups: Sequence[Any]) -> None:
+def _keep_one_threshold(wanted: dict[AttributePath, _Change], groups: Sequence[Any]) -> None:
     """Let beta change with alpha in each group of flows that has alpha = beta.
 
     A user who sets alpha = beta means a single threshold, so both change together.  If the user
@@ -141,7 +159,7 @@ def _keep_one_threshold(wanted: dict[Place, _Change], groups: Sequence[Any]) -> 
             wanted.setdefault(("flows", i, "beta"), alpha)
 
 
-def _tree(wanted: Mapping[Place, _Change]) -> _Tree:
+def _tree(wanted: Mapping[AttributePath, _Change]) -> _Tree:
     """Collect all changes in one tree, from the whole scenario down to single attributes.
 
     Raises ``FieldError`` if one change sets a part of what another sets as a whole, as ``run.seed``
@@ -160,12 +178,13 @@ def _tree(wanted: Mapping[Place, _Change]) -> _Tree:
     return tree
 
 
-def _addressed(parts: Sequence[Any], rest: str, name: str) -> tuple[Sequence[int], str, bool]:
+def _find_parts(parts: Sequence[Any], rest: str, name: str) -> tuple[Sequence[int], str, bool]:
     """Find out which links or groups a user wants to change, and which of their keys.
 
-    ``parts`` are all links or all groups.  ``rest`` says what to change: ``buffer`` stands for the
-    buffers of all links, and ``uplink.buffer`` for that of the link named ``uplink``.  Returns the
-    indices of the links or groups, the key, and whether ``rest`` names one link or group.
+    ``parts`` are all links or all groups.  ``rest`` is the user's key without its first word,
+    ``link`` or ``flow``: ``buffer`` stands for the buffers of all links, and ``uplink.buffer`` for
+    that of the link named ``uplink``.  Returns the indices of the links or groups, the key of each
+    that changes (``buffer``), and whether ``rest`` names a single link or group.
 
     Raises ``FieldError`` if there is no such key, link or group. The error shows ``name``, which is
     the key as the user gave it, and the unknown word in ``rest``.
@@ -186,7 +205,7 @@ def _addressed(parts: Sequence[Any], rest: str, name: str) -> tuple[Sequence[int
     return [longest], rest[len(parts[longest].name) + 1 :], True
 
 
-def _attributes(part: Any, key: str, name: str, value: Any) -> tuple[str, ...]:
+def _attribute_path(part: Any, key: str, name: str, value: Any) -> tuple[str, ...]:
     """The names of the attributes that lead from ``part`` to the value of ``key``.
 
     For the key ``queue.weight`` of a link they are ``("queue", "weight")``. Error messages show
@@ -200,16 +219,16 @@ def _attributes(part: Any, key: str, name: str, value: Any) -> tuple[str, ...]:
     if not dataclasses.is_dataclass(held):
         whole = name.removesuffix(f".{inner}")
         raise FieldError(name, inner, f"{whole} is a single value", wrong=NO_KEY)
-    return (attribute, *_attributes(held, inner, name, value))
+    return (attribute, *_attribute_path(held, inner, name, value))
 
 
-def _grown(part: Any, tree: _Tree, where: str) -> Any:
+def _changed_copy(part: Any, tree: _Tree, where: str) -> Any:
     """A copy of the dataclass object ``part`` with the changes of ``tree``.
 
     ``where`` is the place of ``part`` in the scenario, such as ``link.queue``, for error messages.
     """
     changes = {
-        key: _grown(getattr(part, key), value, f"{where}.{key}".lstrip("."))
+        key: _changed_copy(getattr(part, key), value, f"{where}.{key}".lstrip("."))
         if isinstance(value, _Tree)
         else value
         for key, value in tree.items()
@@ -217,6 +236,7 @@ def _grown(part: Any, tree: _Tree, where: str) -> Any:
     try:
         return evolve(part, changes, where) if changes else part
     except FieldError as error:
+        # a new alpha above the old beta is refused as a wrong beta, which the user did not give
         if error.field != "flow.beta" or "beta" in tree or "alpha" not in tree:
             raise
         remedy = f"{error.allowed}; if beta = alpha in the scenario, a change of alpha changes both"
@@ -248,23 +268,24 @@ def _keys(part: Any) -> dict[str, str]:
     }
 
 
-def _by_name(name: str, parts: Mapping[str, Sequence[Any]]) -> str:
-    """A key with an index in the form that users must write: "flow.vegas.rtt" for "flow[0].rtt".
+def _name_for_index(name: str, parts: Mapping[str, Sequence[Any]]) -> str:
+    """A key in which the name of a link or group replaces its index, for a hint in an error.
 
-    A user may have copied the index from ``FieldError.field``; the error then shows the right form.
-    The text is empty if ``name`` has no valid index of a link or of a group.
+    For "flow[0].rtt" it is "flow.vegas.rtt", which users must write. They may have copied the index
+    from ``FieldError.field``. The text is empty if ``name`` has no valid index of a link or group.
     """
     match = re.fullmatch(r"(link|flow)s?\[(\d{1,4})\]\.(.+)", name)
     if match is None:
         return ""
     kind, index, key = match.groups()
-    some = parts[kind]
-    return f"{kind}.{some[int(index)].name}.{key}" if int(index) < len(some) else ""
+    named = parts[kind]
+    return f"{kind}.{named[int(index)].name}.{key}" if int(index) < len(named) else ""
 
 
-def _places(name: str, parts: Mapping[str, Any]) -> str:
-    """Where a scenario has a key called ``name``, for a hint: for example "link.buffer".
+def _keys_with_table(name: str, parts: Mapping[str, Any]) -> str:
+    """The full key for a key whose table is missing, for a hint: "link.buffer" for "buffer".
 
-    The text is empty if no part of the scenario has such a key.
+    ``parts`` has an example of each table: a link, a group and the run. If several tables have the
+    key ``name``, the text names them all. It is empty if none has it.
     """
-    return " or ".join(f"{place}.{name}" for place, part in parts.items() if name in _keys(part))
+    return " or ".join(f"{table}.{name}" for table, part in parts.items() if name in _keys(part))

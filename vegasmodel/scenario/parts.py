@@ -256,13 +256,14 @@ class Flow(ShownAsCall):
     send_jitter: OrText[float | None] = field(TIME, None)
     delay_noise: OrText[float] = field(TIME, 0.0)
     match: str | None = field(Text(LONGEST_MATCH), None)
-    _filled: ClassVar[Sequence[str]] = ()  # of an instance: the fields whose defaults it filled in
+    # the fields that the user did not give; ``write_table`` and ``repr`` leave them out again
+    _filled: ClassVar[Sequence[str]] = ()
 
     def __post_init__(self) -> None:
         """Check the fields, and fill in the defaults that depend on the law or the TCP variant."""
         rtt: object = self.rtt  # as the user gave it: text becomes a float in the next line
         super().__post_init__()
-        warn_of_ms(rtt, 4)
+        warn_of_ms(rtt, 4)  # the user's line ``Flow(...)`` is 4 calls up
         stack, law = STACKS[self.variant], laws.find(self.law)
         defaults = {
             "name": self.law,

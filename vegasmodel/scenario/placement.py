@@ -113,9 +113,13 @@ def room(scenario: Scenario, link: Link, direction: str) -> float:
     A link with Rate-Delay services has two queues, each with a limit of its own. The result is then
     the sum over the queues that some flow of the scenario joins.
     """
-    there = [g for g in scenario.flows if g.direction == direction and link in scenario.path(g)]
-    runs, queues = link_stack(scenario), {queue_of(link, group) for group in there}
-    return sum(link.room(runs, queue) for queue in queues)
+    rules = link_stack(scenario)
+    queues = {
+        queue_of(link, group)
+        for group in scenario.flows
+        if group.direction == direction and link in scenario.path(group)
+    }
+    return sum(link.room(rules, queue) for queue in queues)
 
 
 def _slow_for_acks(scenario: Scenario, link: Link, direction: str) -> bool:
@@ -139,9 +143,9 @@ def _slow_for_acks(scenario: Scenario, link: Link, direction: str) -> bool:
 def links_where_acks_wait(
     scenario: Scenario, neglected: float = SHORT_WAIT
 ) -> list[tuple[Link, str]]:
-    """The links at which ACKs may wait so long that it matters.
+    """The links at which ACKs may wait so long that it matters, as pairs (link, direction).
 
-    Each comes with the direction of the data that these ACKs acknowledge.  ACKs wait if they may
+    The direction is that of the data that these ACKs acknowledge.  ACKs wait if they may
     reach the link faster than it can send them (``_slow_for_acks``), or if large ACKs of different
     flows meet there (``_large_acks_meet``).  A wait of the second kind counts only if its mean is
     above ``neglected``, in transmission times of a data packet.
@@ -171,8 +175,9 @@ def _large_acks_meet(scenario: Scenario, link: Link, direction: str, neglected: 
     """
     members = [m for m in scenario.members if m.flow.direction == direction]
     members = [m for m in members if link in scenario.path(m.flow)]
-    returns = set()
+    returns = set()  # for each flow its path, and the access delay from the last link back, in s
     for member in members:
+        # with random delays, all the access delay lies before the first link
         leg = 0.0 if member.flow.delay_noise > 0.0 else access_leg(scenario, member)
         returns.add((*(each.name for each in scenario.path(member.flow)), round(leg, 12)))
     if len(returns) < 2:
@@ -223,8 +228,8 @@ def header(scenario: Scenario, group: Flow) -> float:
 
     The result is 0 for some laws: ns-2's Vegas, for example, adds no headers.
     """
-    runs = stack(scenario, group)
-    return 0.0 if group.law in runs.own_packets else runs.header
+    tcp = stack(scenario, group)
+    return 0.0 if group.law in tcp.own_packets else tcp.header
 
 
 def work(scenario: Scenario, group: Flow) -> float:
@@ -245,7 +250,8 @@ def forward_load(
     packets do not count, and neither do ACKs. With ``headers``, the headers that the flows' TCP
     implementations add to the packets count, too.
     """
-    used, index = np.zeros(len(scenario.links)), {x.name: i for i, x in enumerate(scenario.links)}
+    used = np.zeros(len(scenario.links))
+    index = {link.name: i for i, link in enumerate(scenario.links)}
     for member, packets in zip(scenario.members, delivered, strict=True):
         group = member.flow
         size = work(scenario, group) if headers else scenario.size_of(group) / scenario.packet_size
@@ -262,9 +268,9 @@ def empty_rtt(scenario: Scenario, member: Member) -> float:
     implementation adds to its packets.
     """
     group = member.flow
-    more = work(scenario, group) - scenario.size_of(group) / scenario.packet_size
-    slow = [link.capacity for link in scenario.path(group)] + [scenario.access_rate(group)] * 2
-    return member.rtt + more * math.fsum(1.0 / rate for rate in slow)
+    headers = work(scenario, group) - scenario.size_of(group) / scenario.packet_size  # in packets
+    rates = [link.capacity for link in scenario.path(group)] + [scenario.access_rate(group)] * 2
+    return member.rtt + headers * math.fsum(1.0 / rate for rate in rates)
 
 
 def held_by_receiver(scenario: Scenario, member: Member) -> float:
@@ -344,6 +350,6 @@ def bytes_per_turn(scenario: Scenario, link: Link, way: str) -> int:
     it runs out of packets and does not use its share.
     """
     largest = max(scenario.size_of(group) for group in scenario.flows)
-    parts = [part for _, part in class_shares(scenario, link, way)]
-    least = min((min(part, 1.0 - part) for part in parts), default=0.5)
-    return math.ceil(largest / (2.0 * least))
+    shares = [part for _, part in class_shares(scenario, link, way)]
+    least_share = min((min(part, 1.0 - part) for part in shares), default=0.5)
+    return math.ceil(largest / (2.0 * least_share))

@@ -49,10 +49,10 @@ class Scenario(Checked):
     name: str = field(Text(), "scenario")
     ack_size: OrText[float] = field(Quantity("bytes", low=1.0, high=65535.0), 40.0)
     run: Run = field(Table(Run), Run())
-    estimated_from: str | None = field(Text(), None)  # the trace that gave the values of the file
-    guesses: tuple[str, ...] | None = field(
-        Texts(empty=True), None
-    )  # keys whose values are guesses
+    # the trace from which values of the scenario file were estimated
+    estimated_from: str | None = field(Text(), None)
+    # the keys of the scenario file whose values are guesses
+    guesses: tuple[str, ...] | None = field(Texts(empty=True), None)
 
     # The links and flows as the user gave them, before text became numbers and defaults were filled
     # in. Each scenario sets its own. It is a ``ClassVar`` only so that it is no field of the
@@ -270,8 +270,8 @@ class Scenario(Checked):
         left out, except ``name`` and ``packet_size``.
         """
         links, flows = self._given
-        own = {"name": self.name, "packet_size": write(self.packet_size, "bytes")}
-        table = own | checked.write_table(self)
+        always = {"name": self.name, "packet_size": write(self.packet_size, "bytes")}
+        table = always | checked.write_table(self)
         table["link"] = [checked.write_table(link) for link in links]
         table["flow"] = [checked.write_table(group) for group in flows]
         return table

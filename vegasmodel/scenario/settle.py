@@ -1,7 +1,7 @@
 """Completes the links and flows of a new scenario, and checks that all its fields fit together.
 
-In the functions, ``links`` and ``flows`` are the links and the groups of flows, and ``each`` are
-the flows of all groups. ``packet_size`` and ``ack_size`` are the scenario's, in bytes.
+In the functions, ``links`` and ``flows`` are the links and the groups of flows, and ``all_flows``
+are the single flows of all groups. ``packet_size`` and ``ack_size`` are the scenario's, in bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from vegasmodel.scenario.routes import members, path, size_of, transmission
 
 __all__ = ["MAX_GROUPS", "settle"]
 
-MAX_GROUPS = 300  # an answer has a ratio for every pair of groups
+MAX_GROUPS = 300  # more would make a result too large: it has a ratio for every pair of groups
 DEFAULT_DELAY = 1e-3  # default propagation delay of a link, one way, s
 
 Links = tuple[Link, ...]
@@ -35,23 +35,23 @@ def settle(
     Values given as text, such as buffers in bandwidth-delay products, become numbers. Links without
     a delay get their default delay. Raises ``FieldError`` if values contradict one another.
     """
-    _count(links, flows)
-    _unique("link", enumerate(link.name for link in links))
-    _unique("flow", enumerate(group.name for group in flows))
-    _pairs([group.name for group in flows])
-    _paths(links, flows)
-    links, flows = _numbers(links, flows, packet_size)
-    each = members(flows, run)
-    links = _buffers(links, each, packet_size)
+    _check_counts(links, flows)
+    _check_unique("link", enumerate(link.name for link in links))
+    _check_unique("flow", enumerate(group.name for group in flows))
+    _check_ratio_names([group.name for group in flows])
+    _check_paths(links, flows)
+    links, flows = _sizes_in_packets(links, flows, packet_size)
+    all_flows = members(flows, run)
+    links = _buffers_in_packets(links, all_flows, packet_size)
     # A group ``a`` of several flows has the flows ``a[0]``, ``a[1]``, ... So two flows may have the
     # same name although the names of the groups, checked above, differ.
-    _unique("flow", ((member.group, member.name) for member in each))
-    _times(each, run)
-    _drops(links, each)
-    return _delays(links, each, packet_size, ack_size), flows
+    _check_unique("flow", ((member.group, member.name) for member in all_flows))
+    _check_times(all_flows, run)
+    _check_drops(links, all_flows)
+    return _with_default_delays(links, all_flows, packet_size, ack_size), flows
 
 
-def _count(links: Links, flows: Flows) -> None:
+def _check_counts(links: Links, flows: Flows) -> None:
     """Check that there are links and flows, and not too many."""
     if not links:
         raise FieldError("links", [], "at least one link")
@@ -67,7 +67,7 @@ def _count(links: Links, flows: Flows) -> None:
         raise FieldError("flow.count", total, f"at most {MAX_FLOWS} flows in all")
 
 
-def _unique(what: str, names: Iterable[tuple[int, str]]) -> None:
+def _check_unique(what: str, names: Iterable[tuple[int, str]]) -> None:
     """Check that no two links, or no two flows (``what``), have the same name.
 
     Beside each name stands the index of its entry (``[[link]]`` or ``[[flow]]``) in the scenario.
@@ -80,7 +80,7 @@ def _unique(what: str, names: Iterable[tuple[int, str]]) -> None:
         seen.add(name)
 
 
-def _pairs(names: list[str]) -> None:
+def _check_ratio_names(names: list[str]) -> None:
     """Check that no two pairs of groups have ratios of the same name.
 
     The groups ``a`` and ``b/c`` have the ratio ``a/b/c``, and so have ``a/b`` and ``c``.
@@ -97,7 +97,7 @@ def _pairs(names: list[str]) -> None:
         seen.add(ratio)
 
 
-def _paths(links: Links, flows: Flows) -> None:
+def _check_paths(links: Links, flows: Flows) -> None:
     """Check that the paths of all groups consist of names of links."""
     known = [link.name for link in links]
     for i, group in enumerate(flows):
@@ -107,7 +107,7 @@ def _paths(links: Links, flows: Flows) -> None:
                 raise FieldError(f"flow[{i}].path", name, allowed)
 
 
-def _numbers(links: Links, flows: Flows, packet_size: float) -> tuple[Links, Flows]:
+def _sizes_in_packets(links: Links, flows: Flows, packet_size: float) -> tuple[Links, Flows]:
     """Convert text that needs a packet size, such as ``"20 kB"``, to numbers in links and flows.
 
     A flow's fields are converted with the flow's packet size. The fields of links, and the rate of
@@ -123,7 +123,7 @@ def _numbers(links: Links, flows: Flows, packet_size: float) -> tuple[Links, Flo
     return sized, groups
 
 
-def _buffers(links: Links, each: Sequence[Member], packet_size: float) -> Links:
+def _buffers_in_packets(links: Links, all_flows: Sequence[Member], packet_size: float) -> Links:
     """Convert buffers given as times, or in bandwidth-delay products, to packets.
 
     A buffer given as a time holds the packets that the link transmits in this time. A
@@ -133,21 +133,21 @@ def _buffers(links: Links, each: Sequence[Member], packet_size: float) -> Links:
     """
     filled = list(links)
     for i, link in enumerate(links):
-        rtts = functools.partial(_rtts, links, each, link.name)
+        rtts = functools.partial(_rtts, links, all_flows, link.name)
         where = f"link[{i}].queue"
-        numbers = _in_packets(link, link.queue, rtts, packet_size, where)
-        queue = checked.evolve(link.queue, numbers, where) if numbers else link.queue
-        own = _in_packets(link, link, rtts, packet_size, f"link[{i}]")
-        if own or queue != link.queue:
-            filled[i] = dataclasses.replace(link, **own, queue=queue)
+        queue_numbers = _in_packets(link, link.queue, rtts, packet_size, where)
+        queue = checked.evolve(link.queue, queue_numbers, where) if queue_numbers else link.queue
+        link_numbers = _in_packets(link, link, rtts, packet_size, f"link[{i}]")
+        if link_numbers or queue != link.queue:
+            filled[i] = dataclasses.replace(link, **link_numbers, queue=queue)
     return tuple(filled)
 
 
-def _rtts(links: Links, each: Sequence[Member], name: str) -> list[float]:
+def _rtts(links: Links, all_flows: Sequence[Member], name: str) -> list[float]:
     """The RTTs of the flows that cross the link with this name, s."""
     return [
         member.rtt
-        for member in each
+        for member in all_flows
         if name in (crossed.name for crossed in path(links, member.flow))
     ]
 
@@ -175,10 +175,10 @@ def _in_packets(
     return found
 
 
-def _times(each: Sequence[Member], run: Run) -> None:
+def _check_times(all_flows: Sequence[Member], run: Run) -> None:
     """Check that each flow starts and then stops before the end of the run, or at its end."""
     duration = run.duration
-    for member in each:
+    for member in all_flows:
         where = f"flow[{member.group}]"
         if member.start >= duration:
             allowed = f"less than {duration:g} s, the duration of the run (run.duration)"
@@ -191,9 +191,9 @@ def _times(each: Sequence[Member], run: Run) -> None:
             raise FieldError(f"{where}.stop", member.stop, allowed)
 
 
-def _drops(links: Links, each: Sequence[Member]) -> None:
+def _check_drops(links: Links, all_flows: Sequence[Member]) -> None:
     """Check that the packets that ns-2 drops on purpose belong to flows of the scenario."""
-    names = {member.name for member in each}
+    names = {member.name for member in all_flows}
     for i, link in enumerate(links):
         for drop in link.drops:
             if drop.flow not in names:
@@ -201,34 +201,37 @@ def _drops(links: Links, each: Sequence[Member]) -> None:
                 raise FieldError(f"link[{i}].drops.flow", drop.flow, allowed)
 
 
-def _delays(links: Links, each: Sequence[Member], packet_size: float, ack_size: float) -> Links:
+def _with_default_delays(
+    links: Links, all_flows: Sequence[Member], packet_size: float, ack_size: float
+) -> Links:
     """Give links without a delay their default: 1 ms, or less if a flow's RTT is too short for it.
 
     A flow's RTT contains the delay of each link on its path twice, there and back, and the
-    transmission times of a packet and its ACK. Raises ``FieldError`` if an RTT is too short for the
-    given delays and the transmission times.
+    transmission times of a packet and its ACK. What is then left of it is divided evenly among the
+    path's links without a delay, and none of them gets more. Raises ``FieldError`` if an RTT is too
+    short for the given delays and the transmission times.
     """
-    # the default delay of each link, s: 1 ms, or less if the RTT of a flow leaves less
-    left: dict[str, float] = {}
-    for member in each:
+    # the default delay of each link, by its name, s: the least that a flow on it allows
+    defaults: dict[str, float] = {}
+    for member in all_flows:
         crossed = path(links, member.flow)
         given = 2 * math.fsum(link.delay for link in crossed if link.delay is not None)
-        least = transmission(links, member.flow, packet_size, ack_size) + given
-        if member.rtt < least:
+        shortest = transmission(links, member.flow, packet_size, ack_size) + given
+        if member.rtt < shortest:
             slowest = min(link.capacity for link in crossed)
             raise FieldError(
                 f"flow[{member.group}].rtt",
                 member.rtt,
-                f"at least {least:.6g} s, the transmission times of a packet and its ACK and twice "
-                f"the delays of the links (the slowest link carries {slowest:g} pkt/s)",
+                f"at least {shortest:.6g} s, the transmission times of a packet and its ACK and "
+                f"twice the delays of the links (the slowest link carries {slowest:g} pkt/s)",
             )
         unset = [link.name for link in crossed if link.delay is None]
         for name in unset:
-            share = (member.rtt - least) / (2 * len(unset))
-            left[name] = min(left.get(name, DEFAULT_DELAY), share)
+            share = (member.rtt - shortest) / (2 * len(unset))
+            defaults[name] = min(defaults.get(name, DEFAULT_DELAY), share)
     return tuple(
         link
         if link.delay is not None
-        else dataclasses.replace(link, delay=left.get(link.name, DEFAULT_DELAY))
+        else dataclasses.replace(link, delay=defaults.get(link.name, DEFAULT_DELAY))
         for link in links
     )
