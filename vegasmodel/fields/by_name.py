@@ -23,8 +23,8 @@ class UnknownNameError(FieldError, KeyError):
 
     def __init__(self, name: object, known: Iterable[str]) -> None:
         names = list(known)
-        there = f"the names are {few(names, MOST_NAMES)}" if names else "there are no results"
-        super().__init__("name", name, f"{there}{nearest(name, names)}", wrong="is unknown")
+        allowed = f"the names are {few(names, MOST_NAMES)}" if names else "there are no results"
+        super().__init__("name", name, f"{allowed}{nearest(name, names)}", wrong="is unknown")
 
     def __str__(self) -> str:  # that of KeyError would put the message in quotes
         return str(self.args[0])

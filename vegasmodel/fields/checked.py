@@ -190,8 +190,8 @@ def declare(rule: Rule, default: Any = dataclasses.MISSING, *, key: str | None =
     without a default is required: ``check`` refuses an object in which it was not given.
     """
     required = default is dataclasses.MISSING
-    about = {"rule": rule, "key": key, "required": required}
-    return dataclasses.field(default=None if required else default, metadata=about)
+    metadata = {"rule": rule, "key": key, "required": required}
+    return dataclasses.field(default=None if required else default, metadata=metadata)
 
 
 def of(cls: type[Any], field: str) -> Any:
@@ -210,16 +210,16 @@ def check(instance: Any) -> None:
     """
     for field in _fields(cast("Any", type(instance))).values():
         value = getattr(instance, field.name)
-        about = field.metadata
-        if "rule" not in about:
+        metadata = field.metadata
+        if "rule" not in metadata:
             continue
-        if value is None and field.default is None and not about["required"]:
+        if value is None and field.default is None and not metadata["required"]:
             continue
-        rule, key = about["rule"], about["key"] or field.name
-        if value is None and about["required"]:
+        rule, key = metadata["rule"], metadata["key"] or field.name
+        if value is None and metadata["required"]:
             raise FieldError(field.name, None, "this argument is required", wrong=MISSING)
         if hasattr(value, "tolist") or isinstance(value, (list, tuple, dict)):
-            value = _plain(value)
+            value = _without_numpy(value)
             object.__setattr__(instance, field.name, value)
         try:
             if isinstance(value, (str, list, Mapping)):
@@ -236,16 +236,16 @@ def check(instance: Any) -> None:
             object.__setattr__(instance, field.name, float(value))
 
 
-def _plain(value: Any) -> Any:
+def _without_numpy(value: Any) -> Any:
     """Replace NumPy's numbers and arrays by Python's, also inside a list, tuple or dictionary."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_without_numpy(each) for each in value]
     if isinstance(value, tuple):
-        return tuple(map(_plain, value))
+        return tuple(map(_without_numpy, value))
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _without_numpy(each) for key, each in value.items()}
     return value
 
 
@@ -332,7 +332,9 @@ def read(cls: type[T], table: object, where: str, packet_size: float | None, **g
             continue
         if key in table:
             rule = cast("Rule", field.metadata["rule"])
-            values[field.name] = rule.read(_plain(table[key]), _join(where, key), packet_size)
+            values[field.name] = rule.read(
+                _without_numpy(table[key]), _join(where, key), packet_size
+            )
         elif field.metadata["required"]:
             raise FieldError(_join(where, key), None, "this key is required", wrong=MISSING)
     try:

@@ -32,10 +32,10 @@ T = TypeVar("T", bound=Callable[..., Any])
 class Kind(NamedTuple):
     """A kind of argument, such as a whole number: its description, and a test for values."""
 
-    words: str  # for the error
-    has: Callable[[Any], bool]  # whether a value is of this kind
+    words: str  # the description, for the error
+    accepts: Callable[[Any], bool]  # whether a value is of this kind
     array: bool = False  # the function takes a float64 array; lists are converted to one
-    either: tuple[Kind, ...] = ()  # a value may be of any of these kinds
+    alternatives: tuple[Kind, ...] = ()  # if not empty, a value may be of any of these kinds
 
 
 def checked(function: T) -> T:
@@ -56,21 +56,23 @@ def checked(function: T) -> T:
     def call(*args: Any, **given: Any) -> Any:
         # ``given`` are the arguments that the caller names
         kinds = _kinds(function)
-        taken = [_take(kinds[name], name, x) for name, x in zip(names, args, strict=False)]
-        more = {name: _take(kinds.get(name), name, x) for name, x in given.items()}
-        return function(*taken, *args[len(taken) :], **more)
+        in_order = [_accepted(kinds[name], name, x) for name, x in zip(names, args, strict=False)]
+        by_name = {name: _accepted(kinds.get(name), name, x) for name, x in given.items()}
+        too_many = args[len(in_order) :]  # ``function`` then raises Python's usual error
+        return function(*in_order, *too_many, **by_name)
 
     return cast("T", call)
 
 
-def _take(kind: Kind | None, name: str, value: Any) -> Any:
+def _accepted(kind: Kind | None, name: str, value: Any) -> Any:
     """The value of the argument ``name``, as an array where its kind asks for one.
 
     Raises ``FieldError`` if the value is of another kind.
     """
     if kind is None:
         return value
-    found = next((each for each in kind.either or (kind,) if each.has(value)), None)
+    kinds = kind.alternatives or (kind,)
+    found = next((each for each in kinds if each.accepts(value)), None)
     if found is None:
         raise FieldError(name, value, kind.words)
     return np.asarray(value, dtype=np.float64) if found.array else value
@@ -95,33 +97,33 @@ def _kind(hint: Any) -> Kind | None:
         return _PLAIN[hint]
     if hint == ArrayLike:
         return _ARRAY
-    hint = _meant(hint)
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    hint = _without_alias(hint)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return _either(inner)
+        return _union_kind(arguments)
     if origin is Literal:
-        return Kind(f"one of {', '.join(map(str, inner))}", lambda x: _is_one(x, inner))
+        return Kind(f"one of {', '.join(map(str, arguments))}", lambda x: _is_one_of(x, arguments))
     if origin is np.ndarray:
-        entries = typing.get_args(inner[1])
+        entries = typing.get_args(arguments[1])
         if np.complex128 in entries:
             return Kind("an array of complex numbers", lambda x: _is_array(x, "iufc"))
         if np.bool_ in entries:
             return Kind("an array of True and False", lambda x: _is_array(x, "biuf"))
         # only an argument that is declared as an array of floats is converted to one
         return Kind(_ARRAY.words, _is_array, array=np.float64 in entries)
-    if origin is tuple and Ellipsis not in inner:
-        return _fixed([_kind(part) for part in inner])
+    if origin is tuple and Ellipsis not in arguments:
+        return _tuple_kind([_kind(part) for part in arguments])
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return Kind("a mapping", lambda x: isinstance(x, Mapping))
     if isinstance(origin, type) and issubclass(origin, Iterable):
-        return _list(_kind(inner[0]))
+        return _list_kind(_kind(arguments[0]))
     if origin is Callable or hint is Callable:
         return Kind("a function", callable)
     cls = origin or hint
     return Kind(f"a {cls.__name__}", lambda x: isinstance(x, cls))
 
 
-def _meant(hint: Any) -> Any:
+def _without_alias(hint: Any) -> Any:
     """The type that ``hint`` stands for if ``hint`` is an alias, else ``hint`` itself.
 
     NumPy 2.5 defines ``NDArray`` as an alias, with Python's statement ``type``. An annotation then
@@ -130,54 +132,55 @@ def _meant(hint: Any) -> Any:
     origin = typing.get_origin(hint) or hint
     if type(origin).__name__ != "TypeAliasType":  # a class of Python 3.12 and newer
         return hint
-    return _meant(origin.__value__[args] if (args := typing.get_args(hint)) else origin.__value__)
+    args = typing.get_args(hint)
+    return _without_alias(origin.__value__[args] if args else origin.__value__)
 
 
-def _either(inner: tuple[Any, ...]) -> Kind | None:
+def _union_kind(hints: tuple[Any, ...]) -> Kind | None:
     """The ``Kind`` of values that a union allows, such as the annotation ``float | str``.
 
-    ``inner`` has the annotations that the union joins. The result is ``None`` if one of them allows
+    ``hints`` has the annotations that the union joins. The result is ``None`` if one of them allows
     any value.
     """
     arrays = typing.get_args(ArrayLike)  # before NumPy 2.5, ArrayLike in a union is many parts
-    if arrays and set(arrays) <= set(inner):
-        inner = (ArrayLike, *(part for part in inner if part not in arrays))
-    parts = [_kind(part) for part in inner]
+    if arrays and set(arrays) <= set(hints):
+        hints = (ArrayLike, *(part for part in hints if part not in arrays))
+    parts = [_kind(part) for part in hints]
     known = tuple(part for part in parts if part is not None)
     if len(known) < len(parts):
         return None
     words = " or ".join(part.words for part in known)
-    return Kind(words, lambda x: any(part.has(x) for part in known), either=known)
+    return Kind(words, lambda x: any(part.accepts(x) for part in known), alternatives=known)
 
 
-def _fixed(parts: list[Kind | None]) -> Kind:
+def _tuple_kind(parts: list[Kind | None]) -> Kind:
     """The ``Kind`` of a tuple with a fixed number of values, such as a pair.
 
     ``parts`` has the ``Kind`` of each value, or ``None`` if any value is allowed in this place.
     """
 
-    def has(value: Any) -> bool:
+    def accepts(value: Any) -> bool:
         good = isinstance(value, Collection) and len(value) == len(parts)
-        return good and all(p is None or p.has(x) for p, x in zip(parts, value, strict=True))
+        return good and all(p is None or p.accepts(x) for p, x in zip(parts, value, strict=True))
 
     each = ", ".join("anything" if part is None else part.words for part in parts)
-    return Kind(f"{len(parts)} values: {each}", has)
+    return Kind(f"{len(parts)} values: {each}", accepts)
 
 
-def _list(entry: Kind | None) -> Kind:
+def _list_kind(entry: Kind | None) -> Kind:
     """The ``Kind`` of a list or another iterable object.
 
     ``entry`` is the ``Kind`` of its entries, or ``None`` if any entry is allowed.  The entries of
     an iterator are not checked, because they can be read only once.
     """
 
-    def has(value: Any) -> bool:
+    def accepts(value: Any) -> bool:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             return False
-        stays = isinstance(value, Collection)
-        return not stays or entry is None or all(entry.has(x) for x in value)
+        rereadable = isinstance(value, Collection)
+        return not rereadable or entry is None or all(entry.accepts(x) for x in value)
 
-    return Kind("a list" if entry is None else f"a list, each entry {entry.words}", has)
+    return Kind("a list" if entry is None else f"a list, each entry {entry.words}", accepts)
 
 
 def _is_number(value: Any, kind: type, dtypes: str) -> bool:
@@ -188,8 +191,8 @@ def _is_number(value: Any, kind: type, dtypes: str) -> bool:
     large for a float is accepted only if ``kind`` is ``numbers.Integral``.
     """
     if isinstance(value, kind):
-        large = kind is not numbers.Integral and isinstance(value, int) and abs(value) > LARGEST
-        return not isinstance(value, bool) and not large
+        too_large = kind is not numbers.Integral and isinstance(value, int) and abs(value) > LARGEST
+        return not isinstance(value, bool) and not too_large
     return _is_array(value, dtypes) and np.ndim(value) == 0
 
 
@@ -212,20 +215,21 @@ def _is_array(value: Any, dtypes: str = "iuf") -> bool:
     ``dtypes`` are NumPy's codes of kinds of numbers, such as ``f`` for floats. ``True`` and
     ``False`` count as numbers only with ``b``.
     """
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":  # a shorter way for most
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":  # no conversion needed
         return value.dtype.kind in dtypes
     if "b" not in dtypes and holds_bool(value):
         return False
     try:
         array = np.asarray(value)
         if array.dtype.kind == "O":  # fractions, and whole numbers above 64 bits
+            # ``array + 0`` raises an error if an entry is no number: text, for example
             array = array if array.size == 0 else np.asarray(array + 0, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):  # also rows of different lengths
         return False
     return array.dtype.kind in dtypes
 
 
-def _is_one(value: Any, words: tuple[Any, ...]) -> bool:
+def _is_one_of(value: Any, words: tuple[Any, ...]) -> bool:
     """Whether the value is one of ``words`` and of the same type, so 1 does not count as True."""
     return any(type(value) is type(word) and value == word for word in words)
 

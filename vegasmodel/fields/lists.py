@@ -13,5 +13,5 @@ def few(texts: Sequence[str], most: int = 3, *, clauses: bool = False) -> str:
     ``clauses`` is for longer texts. It separates them by semicolons: ``a; b; c; and 2 more``.
     """
     shown = ("; " if clauses else ", ").join(texts[:most])
-    left = len(texts) - most
-    return f"{shown}{';' if clauses else ''} and {left} more" if left > 0 else shown
+    not_shown = len(texts) - most
+    return f"{shown}{';' if clauses else ''} and {not_shown} more" if not_shown > 0 else shown

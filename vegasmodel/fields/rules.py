@@ -187,17 +187,17 @@ class BufferRule(Quantity):
         ``rtt`` is the mean RTT in s of the flows that cross the link, or NaN if it is unknown.
         Raises ``FieldError`` for any other text, and for a number of BDP if ``rtt`` is unknown.
         """
-        for kind, one in (("time", capacity), ("bdp", capacity * rtt)):
+        for kind, packets_per_unit in (("time", capacity), ("bdp", capacity * rtt)):
             try:
                 number = parse(text, kind, field=where)
             except FieldError:
                 continue
-            if math.isnan(one):
+            if math.isnan(packets_per_unit):
                 raise FieldError(
                     where, text, "a number of packets or a time; no RTT is known for a BDP"
                 )
-            self.check(number * one, where)
-            return number * one
+            self.check(number * packets_per_unit, where)
+            return number * packets_per_unit
         return super().read(text, where, packet_size)
 
 
@@ -330,9 +330,9 @@ def nearest(word: object, known: Sequence[str]) -> str:
     The hint gives the entry of ``known`` that is most similar to ``word``. Upper and lower case do
     not matter. The text is empty if no entry is similar.
     """
-    small = {entry.lower(): entry for entry in known}
-    match = difflib.get_close_matches(str(word)[:60].lower(), list(small), n=1)
-    return f"; did you mean {small[match[0]]!r}?" if match else ""
+    by_lower_case = {entry.lower(): entry for entry in known}
+    match = difflib.get_close_matches(str(word)[:60].lower(), list(by_lower_case), n=1)
+    return f"; did you mean {by_lower_case[match[0]]!r}?" if match else ""
 
 
 def instead(word: object, known: Sequence[str], what: str = "keys") -> str:

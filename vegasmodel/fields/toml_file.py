@@ -49,13 +49,17 @@ def _without_quotes(text: str, message: str) -> str:
     ``message`` is that of TOML's parser, which gives the number of the line that it could not
     read. The hint shows that line with quotes. It is empty if quotes would not mend the line.
     """
-    place = re.search(r"\(at line (\d+)", message)
-    line = text.splitlines()[int(place[1]) - 1 :][:1] if place else []
-    found = re.fullmatch(r"\s*([\w.-]+\s*=\s*)([^\W_][^\"'#=,{}\[\]\\]*)(#.*)?", "".join(line))
-    if not place or not found or not re.search(r"[^\W\d_]", found[2]):
+    line_number = re.search(r"\(at line (\d+)", message)
+    line = text.splitlines()[int(line_number[1]) - 1 :][:1] if line_number else []
+    unquoted = re.fullmatch(r"\s*([\w.-]+\s*=\s*)([^\W_][^\"'#=,{}\[\]\\]*)(#.*)?", "".join(line))
+    if not line_number or not unquoted or not re.search(r"[^\W\d_]", unquoted[2]):
         return ""
-    quoted = printable(f'{found[1]}"{found[2].strip()}"')
-    return f"; text needs quotes: write {quoted} in line {place[1]}" if len(quoted) <= 100 else ""
+    quoted = printable(f'{unquoted[1]}"{unquoted[2].strip()}"')
+    return (
+        f"; text needs quotes: write {quoted} in line {line_number[1]}"
+        if len(quoted) <= 100
+        else ""
+    )
 
 
 def _single_brackets(text: str) -> str:

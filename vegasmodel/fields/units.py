@@ -34,9 +34,10 @@ __all__ = [
     "write",
 ]
 
-# kinds of quantities, and a unit that each may have beside its own ("": a number without a unit)
-UNITLESS = (("packets", ""), ("buffer", ""), ("fraction", "%"))
-PLAIN = 1e7  # tables show greater numbers with an exponent
+# pairs of a kind of quantity and a unit that it may have, beside the one in ``KINDS``; "" is a
+# number without a unit
+MORE_UNITS = (("packets", ""), ("buffer", ""), ("fraction", "%"))
+NO_EXPONENT_BELOW = 1e7  # tables show greater numbers with an exponent
 MAX_TEXT = 200  # characters; pint's parser gets no longer text
 
 
@@ -99,7 +100,7 @@ _NUMBER_UNIT = re.compile(
     r"([+-]?(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*)"
 )
 _BDP = re.compile(r"(?<![^\W\d_])bdp(?![^\W\d_])", re.IGNORECASE)  # no other unit differs in case
-_PARTS = re.compile(  # of a text for pint: spaces, numbers, names of units, operators, all else
+_TOKENS = re.compile(  # of a text for pint: spaces, numbers, names of units, operators, all else
     r"(?P<space>\s+)|(?P<one>1(?=\s*/))|(?P<number>(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)"
     r"(?:[eE][+-]?[0-9]+)?)|(?P<unit>[^\W\d_]+|%)|(?P<operator>//|[-+*/()])|(?P<else>.)", re.DOTALL
 )  # fmt: skip
@@ -170,7 +171,7 @@ def parse(
     try:
         value = _to_float(text, kind, field, allowed, packet_size)
     except FieldError as error:
-        meant = _meant(text, kind, packet_size)
+        meant = _did_you_mean(text, kind, packet_size)
         raise FieldError(field, text, f"{error.allowed}{meant}", wrong=error.wrong) from None
     if math.isnan(value) or (math.isinf(value) and not (infinite and value > 0)):
         raise FieldError(field, text, allowed)
@@ -179,7 +180,7 @@ def parse(
     return value
 
 
-def _meant(text: object, kind: str, packet_size: float | None) -> str:
+def _did_you_mean(text: object, kind: str, packet_size: float | None) -> str:
     """A hint for an error message, such as ``; did you mean '20 ms'?``, or an empty text.
 
     There is a hint in three cases:
@@ -228,7 +229,7 @@ def needs_packet_size(text: object, kind: str) -> bool:
         _to_float(text, kind, "", "", None)
     except FieldError:
         try:
-            _to_float(text, kind, "", "", 1.0)
+            _to_float(text, kind, "", "", 1.0)  # any packet size serves for this test
         except FieldError:
             return False
         return True
@@ -276,7 +277,7 @@ def _to_float(
     if not isinstance(text, str):
         if kind not in ("packets", "buffer", "fraction") and math.isfinite(text):
             raise FieldError(field, text, f"a unit is needed: {allowed}")
-        return _float(text, field, allowed)
+        return _as_float(text, field, allowed)
     stripped = _BDP.sub("BDP", text.strip())
     if stripped in ("inf", "infinity"):
         return math.inf
@@ -285,7 +286,7 @@ def _to_float(
     return _convert(stripped, kind, field, allowed, packet_size)
 
 
-def _float(number: float, field: str, allowed: str) -> float:
+def _as_float(number: float, field: str, allowed: str) -> float:
     """The number as a float; ``FieldError`` for a whole number that is too large for one."""
     try:
         return float(number)
@@ -297,7 +298,8 @@ def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float 
     """Convert text by the table of common units if possible, else by pint (``_by_pint``)."""
     if slip := _LESS_THAN_A_BIT.search(text):
         reason = f'"{slip[1]}" stands for a small part of a bit or byte'
-        # for ``mb``, ``_meant`` adds the hint that Mb was meant; other texts get what is allowed
+        # for ``mb``, ``_did_you_mean`` adds the hint that Mb was meant; for other texts the error
+        # says what is allowed
         mega = slip[1] in _MILLI
         raise FieldError(field, text, reason if mega else f"{reason}: {allowed}")
     if "," in text:  # pint would read "4,32" as 432
@@ -311,7 +313,7 @@ def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float 
         return _by_pint(text, kind, field, allowed, packet_size)
     # ``unit`` is one of s, B, pkt, B/s, pkt/s and so on; ``target`` is the one that the kind needs
     number, (scale, unit), target = float(match[1]), _common_units()[match[2]], KINDS[kind].unit
-    if unit == target or (kind, unit) in UNITLESS:
+    if unit == target or (kind, unit) in MORE_UNITS:
         return number * scale
     if unit == "":
         raise FieldError(field, text, f"a unit is needed: {allowed}")
@@ -332,15 +334,15 @@ def _readable_for_pint(text: str) -> bool:
     - Each number and each ``(`` is the first part of the text, or follows an operator. The 1 of
       ``"50 1/s"`` is an exception.
     """
-    before = ""
-    for part in _PARTS.finditer(text):
-        kind, sign = str(part.lastgroup), part[0]
+    previous = ""
+    for token in _TOKENS.finditer(text):
+        kind, sign = str(token.lastgroup), token[0]
         if kind == "else" or sign == "//":
             return False
-        if (kind == "number" or sign == "(") and before not in ("", "operator"):
+        if (kind == "number" or sign == "(") and previous not in ("", "operator"):
             return False
         if kind != "space":
-            before = "unit" if sign == ")" else kind
+            previous = "unit" if sign == ")" else kind  # after both, a number must not follow
     return True
 
 
@@ -352,7 +354,7 @@ def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float 
         value = float(quantity.magnitude)
     except Exception:  # pint raises tokenizer, syntax, zero-division and own errors
         raise FieldError(field, text, allowed) from None
-    if (kind, "") in UNITLESS and str(quantity.units) in ("", "dimensionless"):
+    if (kind, "") in MORE_UNITS and str(quantity.units) in ("", "dimensionless"):
         return value
     target = KINDS[kind].unit or "dimensionless"
     if quantity.unitless and target != "dimensionless":
@@ -370,11 +372,11 @@ def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float 
 def format_number(value: float, digits: int = 4) -> str:
     """A number as text for a table, with ``digits`` significant digits.
 
-    If the number has more digits before the point, but is below 10^7 (``PLAIN``), it is rounded to
-    a whole number, such as ``71183``. So it has no exponent.
+    If the number has more digits before the point, but is below 10^7 (``NO_EXPONENT_BELOW``), it is
+    rounded to a whole number, such as ``71183``. So it has no exponent.
     """
     text = f"{value:.{digits}g}"
-    return f"{value:.0f}" if "e+" in text and abs(value) < PLAIN else text
+    return f"{value:.0f}" if "e+" in text and abs(value) < NO_EXPONENT_BELOW else text
 
 
 def format_rate(rate: float, packet_size: float) -> str:
