@@ -54,7 +54,7 @@ class Predictions(Shown, list[Prediction]):
         Models that have no prediction for the scenario are left out.  The columns are those of
         ``Prediction.to_dataframe``.
         """
-        return _joined([each.to_dataframe() for each in self if each.applicable])
+        return _one_table([each.to_dataframe() for each in self if each.applicable])
 
     def to_json(self) -> list[dict[str, Any]]:
         """The predictions as plain data, like the list ``results`` in the output of ``--json``."""
@@ -63,13 +63,13 @@ class Predictions(Shown, list[Prediction]):
     @property
     def _shown(self) -> Table:
         """A table with a row per model; models without an answer share a row if reasons agree."""
-        alike: dict[str, list[str]] = {}  # each reason for a missing answer, and its models
+        models_by_reason: dict[str, list[str]] = {}  # for models without an answer
         for each in self:
             if not each.applicable:
-                alike.setdefault(str(each.reason), []).append(each.model)
+                models_by_reason.setdefault(str(each.reason), []).append(each.model)
         rows = []
         for each in self:
-            models = [each.model] if each.applicable else alike.pop(str(each.reason), [])
+            models = [each.model] if each.applicable else models_by_reason.pop(str(each.reason), [])
             if len(models) == 1:
                 rows.append((each.model, each, _why_or_broken(each)))
             elif models:  # one row for all models with this reason
@@ -110,7 +110,7 @@ class Batch(Shown, tuple[Prediction, ...]):
                 frame = each.to_dataframe()
                 frame.insert(0, "scenario", i)
                 frames.append(frame)
-        return _joined(frames)
+        return _one_table(frames)
 
     def to_json(self) -> list[dict[str, Any]]:
         """The predictions as plain data: a list in the order of the scenarios.
@@ -126,7 +126,7 @@ class Batch(Shown, tuple[Prediction, ...]):
         return _table(self[0].model if self else "no scenario", "scenario", rows)
 
 
-def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
+def _one_table(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """The tables below one another; an empty table if there are none."""
     import pandas as pd
 
@@ -138,16 +138,17 @@ def _why_or_broken(each: Prediction) -> str:
     return ", ".join(a.name for a in each.broken) if each.applicable else str(each.reason)
 
 
-def _table(of: str, first: str, rows: list[tuple[str, Prediction, str]]) -> Table:
+def _table(about: str, label_name: str, rows: list[tuple[str, Prediction, str]]) -> Table:
     """A table of throughputs; each row is given as its label, a prediction, and its last cell.
 
-    ``of`` begins the title, and ``first`` is the name of the column with the labels.
+    ``about`` begins the title: it is the name of the scenario or model that all rows share.
+    ``label_name`` is the name of the column with the labels.
     """
     answers = [each for _, each, _ in rows]
     names = list(dict.fromkeys(name for each in answers for name in each.groups))
-    title = f"{of}: pkt/s per flow{of_errors(answers)}" if rows else of
+    title = f"{about}: pkt/s per flow{of_errors(answers)}" if rows else about
     return Table(
         title,
-        [first, *names, "does not hold, or why there is no answer"],
+        [label_name, *names, "does not hold, or why there is no answer"],
         [[label, *(shown_rate(each, name) for name in names), text] for label, each, text in rows],
     )

@@ -14,7 +14,8 @@ from vegasmodel.results.prediction import Prediction
 from vegasmodel.results.texts import mean_range
 
 SHOWN = 6  # groups or flows that a sentence names
-# Part of a range's end: a throughput outside the range by at most this counts as in it.
+# A throughput outside a range by at most this part of the range's end counts as inside: rounding
+# alone may bring it there.
 ROUNDING = 1e-9
 
 
@@ -54,21 +55,23 @@ def beside(result: Prediction, measured: Prediction) -> str:
         error = student_t(measured.runs - 1) * np.nan_to_num(measured.throughput_se)
     known = np.isfinite(rates)
     inside = (rates >= low * (1.0 - ROUNDING)) & (rates <= high * (1.0 + ROUNDING))
-    near = (rates + error >= low) & (rates - error <= high)
-    out = np.flatnonzero(known & ~inside & ~near)
-    n = int(known.sum())
-    of = f"{measured.model}'s pkt/s"
-    model, ends = result.model, f"the errors of {result.model} are those of one point in its ranges"
-    if out.size:
+    reaches = (rates + error >= low) & (rates - error <= high)
+    outside = np.flatnonzero(known & ~inside & ~reaches)
+    subject, model = f"{measured.model}'s pkt/s", result.model
+    on_errors = f"the errors of {model} are those of one point in its ranges"
+    if outside.size:
         flows = [
             f"{result.names[i]} {format_number(rates[i])} "
             f"({format_number(low[i])}..{format_number(high[i])})"
-            for i in out
+            for i in outside
         ]
-        return f"{of} are outside the range of {model} for {_listed(flows, 'flows')}; {ends}."
-    chance = int(np.count_nonzero(known & ~inside))
-    but = f", {chance} of them only by the 95 % interval of {measured.model}" if chance else ""
-    return f"{of} are inside the ranges of {model} for all {n} flows{but}; {ends}."
+        where = f"outside the range of {model} for {_listed(flows, 'flows')}"
+        return f"{subject} are {where}; {on_errors}."
+    only_by_chance = int(np.count_nonzero(known & ~inside))
+    where = f"inside the ranges of {model} for all {int(known.sum())} flows"
+    if only_by_chance:
+        where += f", {only_by_chance} of them only by the 95 % interval of {measured.model}"
+    return f"{subject} are {where}; {on_errors}."
 
 
 def _listed(texts: list[str], what: str) -> str:

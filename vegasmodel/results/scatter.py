@@ -102,9 +102,9 @@ def half_suffices(pieces: Floats) -> bool:
     first, second = np.split(pieces, 2)
     mean = pieces.mean(axis=0)
     error = second.std(axis=0, ddof=1) / math.sqrt(len(pieces))
-    small = STEADY * np.maximum(mean, 0.1 * mean.mean())
-    chance = student_t(len(second) - 1, max(pieces.shape[1] - 1, 1)) * error
-    return bool(np.all(np.abs(first.mean(axis=0) - mean) <= np.maximum(chance, small)))
+    negligible = STEADY * np.maximum(mean, 0.1 * mean.mean())
+    by_chance = student_t(len(second) - 1, max(pieces.shape[1] - 1, 1)) * error
+    return bool(np.all(np.abs(first.mean(axis=0) - mean) <= np.maximum(by_chance, negligible)))
 
 
 def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
@@ -120,17 +120,17 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
     """
     name, n = "insensitive-to-starts", len(rates)
     if n == 1:
-        more = "a larger `runs`" if scenario.run.start_jitter > 0.0 else "`start_jitter` above 0"
-        detail = f"one run, so no other starts were tried; {more} in the file asks for some"
+        remedy = "a larger `runs`" if scenario.run.start_jitter > 0.0 else "`start_jitter` above 0"
+        detail = f"one run, so no other starts were tried; {remedy} in the file asks for some"
         return Assumption(name, None, detail)
     mean, deviation = rates.mean(axis=0), rates.std(axis=0, ddof=1)
     spreads = np.nan_to_num(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0))
-    most = int(spreads.argmax())
+    widest = int(spreads.argmax())
     detail = (
-        f"over {n} runs the standard deviation of {scenario.members[most].name}'s throughput is "
-        f"{percent(float(spreads[most]))} of its mean"
+        f"over {n} runs the standard deviation of {scenario.members[widest].name}'s throughput is "
+        f"{percent(float(spreads[widest]))} of its mean"
     )
-    fails = bool(spreads[most] > SENSITIVE)
+    fails = bool(spreads[widest] > SENSITIVE)
     if fails:
         detail += "; the command `vegasmodel basins` counts the outcomes of many starts"
     starts_differ = scenario.run.start_jitter > 0.0 or scenario.random_arrivals
@@ -193,8 +193,8 @@ def of_means(scenario: Scenario, mean: Floats, error: Floats, n: int) -> Assumpt
             "over all flows"
         )
     holds = largest <= ENOUGH_PRECISION
-    more = "" if holds else f"; `runs = {more_than(n)}` in the file asks for more"
-    return Assumption("enough-runs", holds, detail + more)
+    remedy = "" if holds else f"; `runs = {more_than(n)}` in the file asks for more"
+    return Assumption("enough-runs", holds, detail + remedy)
 
 
 def more_than(n: int) -> int:
@@ -234,14 +234,15 @@ def as_near(near: Prediction, far: Prediction, measured: Prediction) -> bool:
         error = result.throughput_se
         if error is not None and sometimes(result.throughput, error)[known].any():  # type: ignore[arg-type]  # it has rates
             return True
-    off = [(rates - truth)[known] for rates in (near.throughput, far.throughput)]
-    lengths = [float(np.linalg.norm(each)) for each in off]
+    errors = [(rates - truth)[known] for rates in (near.throughput, far.throughput)]
+    distances = [float(np.linalg.norm(each)) for each in errors]
     # to first order, a small change of a vector v changes its length by v/|v| times this change
-    of_near, of_far = (x / max(length, 1e-300) for x, length in zip(off, lengths, strict=True))
+    of_near, of_far = (v / max(d, 1e-300) for v, d in zip(errors, distances, strict=True))
+    # how the difference of the distances changes with each throughput of a result (up to sign)
     slopes = ((measured, of_near - of_far), (near, of_near), (far, of_far))
-    ends = [
+    changes = [
         student_t(result.runs - 1) * float(np.abs(slope) @ result.throughput_se[known])
         for result, slope in slopes
         if result.throughput_se is not None and result.runs > 1
     ]
-    return lengths[1] - lengths[0] <= math.hypot(*ends)
+    return distances[1] - distances[0] <= math.hypot(*changes)

@@ -16,9 +16,14 @@ if TYPE_CHECKING:
 
     from vegasmodel.results.result import Result
 
-_RATES = ("throughput", "throughput_se", "throughput_low", "throughput_high")  # of ``to_xarray``
+_RATE_COLUMNS = (
+    "throughput",
+    "throughput_se",
+    "throughput_low",
+    "throughput_high",
+)  # of ``to_xarray``
 _UNITS = {  # of the variables of ``to_xarray`` that have one
-    **dict.fromkeys(_RATES, "packets/s"),
+    **dict.fromkeys(_RATE_COLUMNS, "packets/s"),
     "throughput_mbps": "Mbit/s",
     "base_rtt": "s",
     "rtt_mean": "s",
@@ -33,7 +38,7 @@ def dataframe(result: Result) -> pd.DataFrame:
     bits = result.delivered_bps
     total_bits = np.nan if bits is None else bits.sum()
     rows = []
-    for i, flow in enumerate(_flow(result, i) for i in range(len(result.names))):
+    for i, flow in enumerate(_flow_entry(result, i) for i in range(len(result.names))):
         low, high = flow.pop("throughput_range_pps") or (None, None)
         share = None if bits is None or not total_bits > 0 else bits[i] / total_bits
         rows.append(
@@ -72,7 +77,7 @@ def document(result: Result) -> dict[str, Any]:
         "model": result.model,
         "applicable": result.applicable,
         "reason": result.reason,
-        "flows": [_flow(result, i) for i in range(len(result.names))],
+        "flows": [_flow_entry(result, i) for i in range(len(result.names))],
         "ratios": {pair: finite(value) for pair, value in result.ratios.items()},
         "shares": {name: finite(share) for name, share in result.shares.items()},
         "shares_se": dict(result.shares_se),
@@ -93,7 +98,7 @@ def document(result: Result) -> dict[str, Any]:
     }
 
 
-def _flow(result: Result, i: int) -> dict[str, Any]:
+def _flow_entry(result: Result, i: int) -> dict[str, Any]:
     """The facts and results of flow ``i`` that the pandas table and the JSON entry show."""
     member = result.scenario.members[i]
     rate = entry(result.throughput, i)
