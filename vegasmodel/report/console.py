@@ -21,7 +21,9 @@ from vegasmodel.fields.units import format_number
 from vegasmodel.support.files import is_special
 
 SCHEMA = 1  # version of the format of the JSON documents
-NARROWEST = 40  # columns: in fewer, ``rich`` leaves out whole columns of a table, names first
+# Least width of the output, in characters. In less, the library ``rich`` would leave out whole
+# columns of a table, and the column of names first.
+NARROWEST = 40
 PLUS_MINUS = (
     "±: the standard error of the mean over the runs; if they are few, it may be too small by "
     "chance."

@@ -53,19 +53,21 @@ def explain(name: str) -> str:
     if name in EXPLANATIONS:
         return Text(f"{name}: {EXPLANATIONS[name]}")
     if laws.known(name):
-        return Text(_law(name))
+        return Text(_law_text(name))
     known = (*ASSUMPTIONS, *COLUMNS, *WORDS)
     word = name.lower() if name in known else _UNIT.sub("", name.lower())
-    # names with the word, and keys of scenario files; keys come first if the word is a whole key
-    alike = [each for each in known if word in (each.lower(), *each.lower().split())]
-    of_files = keys_like(word)
-    is_key = any(key.partition(".")[2] == word for key in of_files)
-    both = [*of_files, *alike] if is_key else [*alike, *of_files]
-    found = [name] if name in known else both
-    found = found or [each for each in ASSUMPTIONS if word in each.split("-")]
+    if name in known:
+        found = [name]
+    else:
+        columns = [each for each in known if word in (each.lower(), *each.lower().split())]
+        of_files = keys_like(word)
+        # keys of scenario files come first if the word is a whole key
+        is_key = any(key.partition(".")[2] == word for key in of_files)
+        found = [*of_files, *columns] if is_key else [*columns, *of_files]
+        found = found or [each for each in ASSUMPTIONS if word in each.split("-")]
     if not found:
-        ends = [key.partition(".")[2] for key in keys()]
-        near = nearest(name, [*EXPLANATIONS, *laws.names(), *known, *ends])
+        bare_keys = [key.partition(".")[2] for key in keys()]
+        near = nearest(name, [*EXPLANATIONS, *laws.names(), *known, *bare_keys])
         allowed = f"one of {', '.join(EXPLANATIONS)}, or the name of a law (a law of your own: "
         allowed += "register_law, --laws), of an assumption or of a key"
         raise FieldError("name", name, allowed + near)
@@ -79,8 +81,9 @@ def keys() -> dict[str, str]:
     The meanings are those that ``help`` prints about ``Link``, ``Flow`` and ``Run``.
     """
     found = {}
-    for part, of in (("link", Link), ("flow", Flow), ("run", Run)):
-        entries = re.split(r"^- ", inspect.getdoc(of) or "", flags=re.MULTILINE)[1:]
+    for part, cls in (("link", Link), ("flow", Flow), ("run", Run)):
+        # the docstring of the class has an entry for each key, such as "- ``rtt``: ..."
+        entries = re.split(r"^- ", inspect.getdoc(cls) or "", flags=re.MULTILINE)[1:]
         for entry in entries:
             names, _, text = " ".join(entry.split("\n\n")[0].split()).partition(": ")
             for name in re.findall(r"\w+", names):
@@ -94,9 +97,9 @@ def keys_like(word: str) -> list[str]:
 
     For example, ``window`` is a part of ``max_window``.
     """
-    ends = {key: (key, key.partition(".")[2]) for key in keys()}
-    same = [key for key, names in ends.items() if word in names]
-    return same or [key for key, (_, end) in ends.items() if word in end.split("_")]
+    without_table = {key: key.partition(".")[2] for key in keys()}  # "rtt" for "flow.rtt"
+    whole = [key for key, bare in without_table.items() if word in (key, bare)]
+    return whole or [key for key, bare in without_table.items() if word in bare.split("_")]
 
 
 def models_with(name: str) -> list[str]:
@@ -126,13 +129,13 @@ def law_facts(name: str) -> dict[str, Any]:
     }
 
 
-def _numbers(state: dict[str, float]) -> str:
+def _kept_numbers(state: dict[str, float]) -> str:
     """The names of the numbers that a law keeps, with their first values."""
     texts = [f"{name} ({value:g})" for name, value in state.items()]
     return ", ".join(texts).replace("(", "(at first ", 1)
 
 
-def _law(name: str) -> str:
+def _law_text(name: str) -> str:
     """The facts about a law as text of several lines."""
     known, law = law_facts(name), laws.find(name)
     loss = f"is {law.decrease:g} times the window before the loss"
@@ -148,7 +151,7 @@ def _law(name: str) -> str:
         f"After a loss the window {loss}.",
         _SLOW_START[law.slow_start],
         f"Repair of losses: {_REPAIR[law.recovery]}.",
-        *([f"It keeps these numbers: {_numbers(known['state'])}."] if known["state"] else []),
+        *([f"It keeps these numbers: {_kept_numbers(known['state'])}."] if known["state"] else []),
         *([f"Equations: {known['where']}."] if known["where"] else []),
     ]
     return "\n".join(lines)
@@ -166,6 +169,6 @@ def _meaning(name: str) -> str:
         part, _, key = name.partition(".")
         table = "[run]" if part == "run" else f"[[{part}]]"
         return f"{key}, in the table {table} of a scenario file: {keys()[name]}."
-    of = models_with(name)
-    made = f"\nAn assumption of {', '.join(of)}." if of else ""
-    return f"{name}: it holds if {ASSUMPTIONS[name]}.{made}"
+    models = models_with(name)
+    made_by = f"\nAn assumption of {', '.join(models)}." if models else ""
+    return f"{name}: it holds if {ASSUMPTIONS[name]}.{made_by}"

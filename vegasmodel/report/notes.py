@@ -20,7 +20,9 @@ from vegasmodel.scenario import Flow, Link, Red, Scenario
 from vegasmodel.scenario.active_time import active_part
 from vegasmodel.scenario.parts import LAWS
 
-IN_FULL = {  # by model, an assumption with a sentence of its own if its truth is unknown
+# For a model, the assumption that ``notes`` explains in full even if it is not known whether it
+# holds. It only names a model's other assumptions of this kind.
+IN_FULL = {
     **dict.fromkeys(SIMULATED, "enough-runs"),
     "minicycle": "only-growing-windows-lose",
 }
@@ -28,8 +30,8 @@ ENOUGH_RUNS = 5  # with fewer, a sentence warns of runs that agree by chance
 OF_GROUPS = "A group's pkt/s is the mean over its flows. Its ± does not tell how the flows differ."
 FORWARD = "Load, queue and queueing delay are those in the forward direction."
 LOW_LOAD = 0.5  # below it a link is idle for more time than it is busy
-NEARLY = 0.999  # part of a rate; less is not the same figure in a table
-IN_PART = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
+NEARLY_ALL = 0.999  # two rates whose ratio is above this look equal in a table
+TWO_AVERAGES = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
 
 
 def legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) -> list[str]:
@@ -41,9 +43,9 @@ def legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) -
     """
     several = {group.name for group in scenario.flows if group.count > 1}
     scattered = {name for r in shown for name, error in r.groups_se.items() if error > 0}
-    uncertain = [result for result in shown if _scattered(result, each=per_flow)]
+    uncertain = [result for result in shown if _shows_error(result, per_flow=per_flow)]
     lines = {  # each sentence, and whether the tables have a figure that it explains
-        IN_PART: len(scenario.members) > 1 and _in_part(scenario, shown),
+        TWO_AVERAGES: len(scenario.members) > 1 and _some_partly_active(scenario, shown),
         _plus_minus(uncertain): bool(uncertain),
         OF_GROUPS: bool(scattered & several),
         FORWARD: any(group.direction == "reverse" for group in scenario.flows),
@@ -52,7 +54,7 @@ def legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) -
     return [*(line for line, needed in lines.items() if needed), *filter(None, ranges)]
 
 
-def _in_part(scenario: Scenario, shown: Sequence[Prediction]) -> bool:
+def _some_partly_active(scenario: Scenario, shown: Sequence[Prediction]) -> bool:
     """Whether some flow is active for only a part of the time from warm-up to end.
 
     A flow may start late or stop early, or it may end because its size is finite.  Whether a flow
@@ -62,9 +64,9 @@ def _in_part(scenario: Scenario, shown: Sequence[Prediction]) -> bool:
     """
     if active_part(scenario).min() < 1.0:
         return True
-    sized = [member.flow.one_transfer for member in scenario.members]
+    finite_size = [member.flow.one_transfer for member in scenario.members]
     return any(
-        bool(np.any(sized & (each.delivered_bps < NEARLY * each.throughput_bps)))
+        bool(np.any(finite_size & (each.delivered_bps < NEARLY_ALL * each.throughput_bps)))
         for each in shown
         if each.delivered_bps is not None and each.throughput_bps is not None
     )
@@ -81,32 +83,32 @@ def _plus_minus(results: Sequence[Prediction]) -> str:
     if not counts or counts[0] < 2:
         # a single run has no standard error, so the error was given with the result
         return PLUS_MINUS
-    wide = []
+    intervals = []
     for result in results:
         name, error = max(result.groups_se.items(), key=lambda item: np.nan_to_num(item[1]))
         if error > 0.0:
             half = f"{student_t(result.runs - 1) * error:.2g}"
-            wide.append(f"{name} ± {half} pkt/s by {result.model}")
-    said = f"±: the standard error of the mean over {over_runs(results)}."
-    said += f" Widest 95 % interval (Student's t): {', '.join(wide)}." if wide else ""
+            intervals.append(f"{name} ± {half} pkt/s by {result.model}")
+    text = f"±: the standard error of the mean over {over_runs(results)}."
+    text += f" Widest 95 % interval (Student's t): {', '.join(intervals)}." if intervals else ""
     if counts[0] < ENOUGH_RUNS:
         n = more_than(counts[0])
         command = "measure" if {result.model for result in results} <= set(ENGINES) else "predict"
-        said += (
+        text += (
             f" {counts[0]} runs may agree by chance; `{command} --runs {n}`, or `runs = {n}` in "
         )
-        said += "the file, asks for more."
-    return said
+        text += "the file, asks for more."
+    return text
 
 
-def _scattered(result: Prediction, *, each: bool) -> bool:
+def _shows_error(result: Prediction, *, per_flow: bool) -> bool:
     """Whether the tables show a standard error above 0 for this result.
 
-    They show the standard errors of the groups' throughputs. With ``each``, they also show those of
-    the single flows' throughputs.
+    They show the standard errors of the groups' throughputs. With ``per_flow``, they also show
+    those of the single flows' throughputs.
     """
     errors = list(result.groups_se.values())
-    if each and result.throughput_se is not None:
+    if per_flow and result.throughput_se is not None:
         errors += list(result.throughput_se)
     return any(error > 0 for error in errors)
 
@@ -131,12 +133,12 @@ def delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
         f"{result.model} has no queue; its mean RTT is {format_time(more)} above the scenario's."
         for result in results
         if result.queue_mean is None and "pairing" in result.extra  # a trace
-        if (more := _above_the_rtt(result)) > 0
+        if (more := _mean_excess_rtt(result)) > 0
     ]
     return [f"Mean queueing delay at {link.name}: {', '.join(texts)}.", *longer] if texts else []
 
 
-def _above_the_rtt(result: Prediction) -> float:
+def _mean_excess_rtt(result: Prediction) -> float:
     """By how much a packet's RTT exceeds its flow's RTT with empty queues, on average, s.
 
     It is NaN if the RTTs or the numbers of packets are unknown.
@@ -144,9 +146,10 @@ def _above_the_rtt(result: Prediction) -> float:
     if result.rtt_mean is None or result.delivered is None:
         return math.nan
     members = zip(result.scenario.members, result.rtt_mean, result.delivered, strict=True)
-    more = [(float(n), float(rtt - m.rtt)) for m, rtt, n in members if n > 0 and rtt > 0]
-    packets = sum(n for n, _ in more)
-    return sum(n * seconds for n, seconds in more) / packets if packets else math.nan
+    # for each flow its number of packets, and by how much its mean RTT exceeds the scenario's, s
+    excesses = [(float(n), float(rtt - m.rtt)) for m, rtt, n in members if n > 0 and rtt > 0]
+    packets = sum(n for n, _ in excesses)
+    return sum(n * excess for n, excess in excesses) / packets if packets else math.nan
 
 
 def idle(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
@@ -203,8 +206,8 @@ def without_effect(scenario: Scenario) -> list[str]:
     """
     return [
         *(line for group in scenario.flows for line in _unused_by(group)),
-        *(line for group in scenario.flows for line in _without_services(scenario, group)),
-        *(line for link in scenario.links for line in _out_of_reach(link)),
+        *(line for group in scenario.flows for line in _unused_class(scenario, group)),
+        *(line for link in scenario.links for line in _unreached_red_keys(link)),
     ]
 
 
@@ -229,7 +232,7 @@ def _unused_by(group: Flow) -> list[str]:
     return [f"{group.name}: {line}" for line, is_given in lines.items() if is_given]
 
 
-def _without_services(scenario: Scenario, group: Flow) -> list[str]:
+def _unused_class(scenario: Scenario, group: Flow) -> list[str]:
     """A sentence about the key ``class`` if the group crosses no link with Rate-Delay services."""
     served = any(group.service in link.queue.services for link in scenario.path(group))
     if "service" in group._filled or served:
@@ -238,7 +241,7 @@ def _without_services(scenario: Scenario, group: Flow) -> list[str]:
     return [f"{group.name}: class has no effect; {where}."]
 
 
-def _out_of_reach(link: Link) -> list[str]:
+def _unreached_red_keys(link: Link) -> list[str]:
     """A sentence about RED's keys if the link's buffer is smaller than RED's ``max_threshold``.
 
     RED's mean queue never exceeds the buffer, so it never reaches this threshold, and perhaps not
@@ -270,7 +273,7 @@ def notes(results: Sequence[Prediction]) -> list[str]:
     """
     from vegasmodel.report.explanations import EXPLANATIONS
 
-    lines: dict[str, list[str]] = {}  # each text, with the models that say it
+    lines: dict[str, list[str]] = {}  # each text, with the models of which it is true
     unknown: dict[str, list[str]] = {}  # each assumption that is only named, with its models
     for result in results:
         if not result.applicable:

@@ -74,31 +74,10 @@ def print_results(
     out = console()
     out.print(plain(headline(scenario)))
     out.print()
-    n = len(scenario.flows)
-    left_out = False  # whether the tables lack some ratios or groups
-    if not any(result.applicable for result in results):
-        out.print(Text(f"None of these models can answer. {hint}".strip()))
+    if any(result.applicable for result in results):
+        _print_group_tables(scenario, results)
     else:
-        grids = [results_table(scenario, results, out.width)]
-        shares = shares_table(scenario, results)
-        grids += [] if shares is None else [shares]
-        # the full table has a column for the model, one for each group and each pair, and those
-        # for all groups together
-        figures = len(_over_all(scenario, results))
-        left_out = len(grids[0].columns) < 1 + n + n * (n - 1) // 2 + figures
-        if n > MAX_GROUP_COLUMNS or (n > 1 and any(width(grid) > out.width for grid in grids)):
-            left_out, grids = True, by_groups(scenario, results, out.width)
-        laws = laws_table(scenario, results)
-        grids += [] if laws is None else [laws]
-        if left_out:
-            grids += ratios_to_first(scenario, results, out.width)
-        for i, grid in enumerate(grids):
-            if i:
-                out.print()
-            out.print(grid)
-    if left_out:
-        what = f"{n} groups and their ratios" if n > MAX_GROUP_ROWS else "ratios of the groups"
-        out.print(Text(f"(the JSON output lists all {what})"))
+        out.print(Text(f"None of these models can answer. {hint}".strip()))
     if per_flow:
         for result in results:
             if result.applicable:
@@ -112,6 +91,37 @@ def print_results(
     paragraphs(legend(scenario, [r for r in results if r.applicable], per_flow=per_flow))
     facts = [*delays(scenario, results), *idle(scenario, results), *without_effect(scenario)]
     paragraphs([*facts, *notes(results)])
+
+
+def _print_group_tables(scenario: Scenario, results: Sequence[Prediction]) -> None:
+    """Print the tables about groups (entries ``[[flow]]``) and laws, in the form that fits.
+
+    The terminal may be too narrow for a column per group and a column per pair of groups. Then the
+    groups are in rows, and further tables give only the ratios to the first group. A line says that
+    the JSON document has the others.
+    """
+    out = console()
+    n = len(scenario.flows)
+    grids = [results_table(scenario, results, out.width)]
+    shares = shares_table(scenario, results)
+    grids += [] if shares is None else [shares]
+    # a table that lacks no ratio has columns for the model, each group and each pair of groups, and
+    # those of Jain's index and the load
+    all_columns = 1 + n + n * (n - 1) // 2 + len(_jain_and_load(scenario, results))
+    left_out = len(grids[0].columns) < all_columns
+    if n > MAX_GROUP_COLUMNS or (n > 1 and any(width(grid) > out.width for grid in grids)):
+        left_out, grids = True, by_groups(scenario, results, out.width)
+    laws = laws_table(scenario, results)
+    grids += [] if laws is None else [laws]
+    if left_out:
+        grids += ratios_to_first(scenario, results, out.width)
+    for i, grid in enumerate(grids):
+        if i:
+            out.print()
+        out.print(grid)
+    if left_out:
+        what = f"{n} groups and their ratios" if n > MAX_GROUP_ROWS else "ratios of the groups"
+        out.print(Text(f"(the JSON output lists all {what})"))
 
 
 def headline(scenario: Scenario) -> str:
@@ -148,15 +158,19 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int)
     several = {group.name for group in scenario.flows if group.count > 1}
     # each column is a list: its heading, and then a text for each model
     columns = [["model", *(result.model for result in shown)]]
-    last = _over_all(scenario, shown)
-    room = width - sum(column_width(column) for column in (*columns, *last))  # for the others
+    last = _jain_and_load(scenario, shown)
+    # characters that are left for the columns of groups and ratios
+    room = width - sum(column_width(column) for column in (*columns, *last))
     for g in names:
-        head = f"{_short(g)}\n{'mean pkt/s' if g in several else 'pkt/s'}"
+        head = f"{_cut(g)}\n{'mean pkt/s' if g in several else 'pkt/s'}"
         column = [head, *(_rate(result, g) for result in shown)]
         room -= column_width(column)
         columns.append(column)
     for a, b in ((a, b) for i, a in enumerate(names) for b in names[i + 1 :]):
-        column = [_pair(a, b), *(number(result.ratios.get(f"{a}/{b}")) for result in shown)]
+        column = [
+            _ratio_heading(a, b),
+            *(number(result.ratios.get(f"{a}/{b}")) for result in shown),
+        ]
         room -= column_width(column)
         if room < 0:
             break
@@ -165,7 +179,7 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int)
     return table(heads, rows)
 
 
-def _over_all(scenario: Scenario, shown: Sequence[Prediction]) -> list[list[str]]:
+def _jain_and_load(scenario: Scenario, shown: Sequence[Prediction]) -> list[list[str]]:
     """Jain's index of each result and, if there is only one link, the link's load.
 
     Each of the two is a list of texts: a heading, and then one number per result.
@@ -199,9 +213,9 @@ def shares_table(scenario: Scenario, results: Sequence[Prediction]) -> Table | N
     if len(scenario.members) < 2:
         return None
     groups = [group.name for group in scenario.flows]
-    heads = [head for g in groups for head in (f"{_short(g)}\nMbit/s", f"{_short(g)}\nshare")]
+    heads = [head for g in groups for head in (f"{_cut(g)}\nMbit/s", f"{_cut(g)}\nshare")]
     rows = [
-        [result.model, *(cell for g in groups for cell in _together(result, g))]
+        [result.model, *(cell for g in groups for cell in _rate_and_share(result, g))]
         for result in results
         if result.applicable and result.group_bps
     ]
@@ -256,17 +270,17 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int) -> 
     tables = []
     # how many models fit: the column of names takes 16 characters, a column of figures 12, and one
     # of throughputs with standard errors 16
-    scattered = any(result.groups_se for result in shown)
-    room = max((width - 16) // (16 if scattered else 12), 1)
-    for some in (shown[i : i + room] for i in range(0, len(shown), room)):
-        rows = [[g, *(_rate(r, g) for r in some)] for g in groups]
-        rows += _over_all(scenario, some)
-        heads = [f"{_short(r.model, 11)}\npkt/s" for r in some]
+    with_errors = any(result.groups_se for result in shown)
+    fit = max((width - 16) // (16 if with_errors else 12), 1)
+    for models in (shown[i : i + fit] for i in range(0, len(shown), fit)):
+        rows = [[g, *(_rate(r, g) for r in models)] for g in groups]
+        rows += _jain_and_load(scenario, models)
+        heads = [f"{_cut(r.model, 11)}\npkt/s" for r in models]
         tables.append(table(["group", *heads], rows, "Mean per flow"))
     room = max((width - 16) // 12, 1)  # columns; each model has two
-    for some in (shown[i : i + room // 2] for i in range(0, len(shown), max(room // 2, 1))):
-        rows = [[g, *(cell for r in some for cell in _together(r, g))] for g in groups]
-        heads = [f"{_short(r.model, 11)}\n{unit}" for r in some for unit in ("Mbit/s", "share")]
+    for models in (shown[i : i + room // 2] for i in range(0, len(shown), max(room // 2, 1))):
+        rows = [[g, *(cell for r in models for cell in _rate_and_share(r, g))] for g in groups]
+        heads = [f"{_cut(r.model, 11)}\n{unit}" for r in models for unit in ("Mbit/s", "share")]
         tables.append(table(["group", *heads], rows, "Groups, all flows together"))
     return tables
 
@@ -281,18 +295,18 @@ def ratios_to_first(scenario: Scenario, results: Sequence[Prediction], width: in
     first, *others = [group.name for group in scenario.flows][:MAX_GROUP_ROWS]
     shown = [result for result in results if result.applicable]
     room = max((width - 16) // 12, 1)  # the name takes 16, a column of figures 12
-    title = f"Ratio to {_short(first)}"
+    title = f"Ratio to {_cut(first)}"
     return [
         table(
-            ["group", *(_short(result.model, 11) for result in some)],
-            [[g, *(number(r.ratios.get(f"{g}/{first}")) for r in some)] for g in others],
+            ["group", *(_cut(result.model, 11) for result in models)],
+            [[g, *(number(r.ratios.get(f"{g}/{first}")) for r in models)] for g in others],
             title,
         )
-        for some in (shown[i : i + room] for i in range(0, len(shown), room))
+        for models in (shown[i : i + room] for i in range(0, len(shown), room))
     ]
 
 
-def _together(result: Prediction, group: str) -> tuple[str, str]:
+def _rate_and_share(result: Prediction, group: str) -> tuple[str, str]:
     """The bit rate of all flows of a group together in Mbit/s, and the group's share, as texts.
 
     A group is a ``[[flow]]`` table. The share is the part that the group's bit rate has in the sum
@@ -304,12 +318,12 @@ def _together(result: Prediction, group: str) -> tuple[str, str]:
     return number(result.group_bps[group] / 1e6), "-" if share is None else f"{100 * share:.1f} %"
 
 
-def _pair(a: str, b: str) -> str:
+def _ratio_heading(a: str, b: str) -> str:
     """The heading of a column with the ratio of two groups, on two lines if it is long."""
-    return f"{a}/{b}" if len(a) + len(b) < 12 else f"{_short(a)}\n/{_short(b)}"
+    return f"{a}/{b}" if len(a) + len(b) < 12 else f"{_cut(a)}\n/{_cut(b)}"
 
 
-def _short(name: str, most: int = 10) -> str:
+def _cut(name: str, most: int = 10) -> str:
     """A name, cut to at most ``most`` characters."""
     return name if len(name) <= most else name[: most - 1] + "…"
 
