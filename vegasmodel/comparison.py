@@ -107,8 +107,8 @@ class Comparison:
         if not known:
             return ()
         first, *others = sorted(known, key=lambda name: known[name])
-        best = self._of(first)
-        tied = [name for name in others if as_near(best, self._of(name), self.measured)]
+        best = self._prediction_of(first)
+        tied = [name for name in others if as_near(best, self._prediction_of(name), self.measured)]
         return (first, *tied)
 
     def to_json(self) -> dict[str, Any]:
@@ -230,7 +230,7 @@ class Comparison:
             [
                 name,
                 _percent(e["throughput_nrmse"]),
-                f"{console.number(e['ratio'], 3)}{self._pair(name)}",
+                f"{console.number(e['ratio'], 3)}{self._worst_pair(name)}",
                 format_time(self._base_rtt_error(name)),
             ]
             for name, e in self.errors.items()
@@ -255,7 +255,7 @@ class Comparison:
             text = f"its scatter over runs gives a perfect model an NRMSE of {percent(scatter)}"
             console.paragraphs([f"{name}: {text}."])
 
-    def _of(self, model: str) -> Prediction:
+    def _prediction_of(self, model: str) -> Prediction:
         """The prediction of the model with this name."""
         return next(p for p in self.models if p.model == model)
 
@@ -264,18 +264,18 @@ class Comparison:
 
         It is rounded to whole nanoseconds, so a rounding error of the arithmetic is 0.
         """
-        known = _over_estimates(self._of(model), self.measured)
+        known = _over_estimates(self._prediction_of(model), self.measured)
         if known is None:
             return None
         return round(float(np.sqrt(np.mean((known[0] - known[1]) ** 2))), 9)
 
-    def _pair(self, model: str) -> str:
+    def _worst_pair(self, model: str) -> str:
         """The two groups whose throughput ratio the model predicts worst, as text: `` (a/b)``.
 
         A group is an entry ``[[flow]]`` of the scenario. The text is empty if no pair of groups has
         both a predicted and a measured ratio.
         """
-        ratios = self._of(model).ratios
+        ratios = self._prediction_of(model).ratios
         found = worst_ratio(ratios, self.measured.ratios)
         return f" ({found[0]})" if found else ""
 
@@ -326,13 +326,13 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
 
     An error is ``None`` if it cannot be computed, for example without a predicted baseRTT.
     """
-    throughput = None
-    computed, seen = model.throughput, measured.throughput
-    if computed is not None and seen is not None and not measured.unknown_flows:
-        known = np.isfinite(seen)
-        throughput = nrmse(computed[known], seen[known])
+    throughput_error = None
+    predicted, truth = model.throughput, measured.throughput
+    if predicted is not None and truth is not None and not measured.unknown_flows:
+        active = np.isfinite(truth)
+        throughput_error = nrmse(predicted[active], truth[active])
     return {
-        "throughput_nrmse": throughput,
+        "throughput_nrmse": throughput_error,
         "ratio": log_ratio_error(model.ratios, measured.ratios),
         "base_rtt": _base_rtt_error(model, measured),
     }
@@ -409,7 +409,7 @@ def compare(
         raise FieldError("runs", runs, allowed)
     measured = measurement.find(measurement.run_often(scenario, runs), trace, timeout)
     measured = measurement.with_enough_runs(measured)
-    results = _noted(predict_all(scenario, models), same_case(scenario, measured))
+    results = _with_assumptions(predict_all(scenario, models), same_case(scenario, measured))
     return Comparison(scenario, measured, results)
 
 
@@ -426,10 +426,14 @@ def _compare_estimated(
     scenario, filled = complete(table, found)
     measured = measurement.of_trace(found, trace, scenario)
     notes = same_case(scenario, measured, [in_words(entry.key) for entry in filled])
-    return Comparison(scenario, measured, _noted(predict_all(scenario, models), notes), filled)
+    return Comparison(
+        scenario, measured, _with_assumptions(predict_all(scenario, models), notes), filled
+    )
 
 
-def _noted(results: Sequence[Prediction], notes: Sequence[Assumption]) -> tuple[Prediction, ...]:
+def _with_assumptions(
+    results: Sequence[Prediction], notes: Sequence[Assumption]
+) -> tuple[Prediction, ...]:
     """Add the assumptions ``notes`` to each prediction that has throughputs."""
     return tuple(
         replace(p, assumptions=(*p.assumptions, *notes)) if p.applicable else p for p in results

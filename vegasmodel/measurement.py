@@ -104,17 +104,17 @@ def find(scenario: Scenario, trace: str | Path | Trace | None, timeout: float | 
         if traces:
             found = _from_traces(traces, scenario)
         else:
-            found = run_engine(_several(scenario), timeout=timeout)
+            found = run_engine(_with_several_runs(scenario), timeout=timeout)
     except FieldError as error:  # ns-2 lacks a feature of the scenario
         raise MeasurementError(error) from None
     if not damaged:
         return found
     detail = f"{', '.join(damaged)} cannot be read and may be of this scenario"
-    note = Assumption("stored-runs-intact", False, detail)
-    return replace(found, assumptions=(*found.assumptions, note))
+    assumption = Assumption("stored-runs-intact", False, detail)
+    return replace(found, assumptions=(*found.assumptions, assumption))
 
 
-def _several(scenario: Scenario) -> Scenario:
+def _with_several_runs(scenario: Scenario) -> Scenario:
     """The scenario with ``MIN_RUNS`` runs, if runs are random and the scenario gives no number.
 
     A single run would not show how much the throughputs differ from run to run.
@@ -166,9 +166,9 @@ def of_trace(trace: Trace, path: str | Path | Trace, scenario: Scenario) -> Pred
 
     result = measured.to_prediction(trace, scenario)
     load = result.utilization
-    most = 0.0 if load is None else float(np.nanmax(load, initial=0.0))
-    if most > OVERLOAD:
-        carried = f"this one has {most:.3g} times what its link can carry"
+    highest = 0.0 if load is None else float(np.nanmax(load, initial=0.0))
+    if highest > OVERLOAD:
+        carried = f"this one has {highest:.3g} times what its link can carry"
         sizes = [each.detail for each in result.assumptions if each.name == "packet-size"]
         if sizes:
             # the packets of the trace have another size than the scenario's packet_size; a capacity
@@ -211,8 +211,8 @@ def with_enough_runs(measured: Prediction) -> Prediction:
     """
     if measured.model not in ENGINES or measured.throughput is None:
         return measured
-    note = _enough_runs(measured.scenario, measured.throughput, measured.throughput_se)
-    return replace(measured, assumptions=(*measured.assumptions, note))
+    assumption = _enough_runs(measured.scenario, measured.throughput, measured.throughput_se)
+    return replace(measured, assumptions=(*measured.assumptions, assumption))
 
 
 def _enough_runs(scenario: Scenario, mean: Floats, error: Floats | None) -> Assumption:

@@ -17,7 +17,7 @@ from vegasmodel.fields.units import format_number
 
 Floats = NDArray[np.float64]
 
-ROUNDING = 1e-12  # part of a throughput: runs that differ by less agree
+ROUNDING = 1e-12  # throughputs whose relative difference is at most this differ by rounding only
 ENOUGH_PRECISION = 0.1  # greatest ``relative_uncertainty`` at which there are enough runs
 
 
@@ -40,9 +40,9 @@ def jains(throughput: ArrayLike) -> Floats:
     b = np.asarray(throughput, dtype=np.float64)
     known = ~np.isnan(b)
     b = np.where(known, b, 0.0)
-    top = b.max(axis=-1, initial=0.0, keepdims=True)
+    largest = b.max(axis=-1, initial=0.0, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
-        b = b / top  # no overflow, no underflow
+        b = b / largest  # the index stays the same, and squares neither overflow nor underflow
         index: Floats = b.sum(axis=-1) ** 2 / (known.sum(axis=-1) * (b**2).sum(axis=-1))
     return index
 

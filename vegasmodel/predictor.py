@@ -49,7 +49,7 @@ _OBSTACLES = MappingProxyType(
 )
 MODELS = tuple(_MODELS)
 """Names of all models: the closed forms, then the simulators ``fluid`` and ``rounds``."""
-_OF_NETWORKS = ("network", "rounds")  # the models for several links; all others are for one
+_SEVERAL_LINKS = ("network", "rounds")  # the models for several links; all others are for one
 CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 
 
@@ -83,7 +83,7 @@ def able(scenario: Scenario) -> tuple[str, ...]:
         name
         for name, (module, function) in _OBSTACLES.items()
         if getattr(importlib.import_module(module), function)(
-            scenario if name in _OF_NETWORKS else with_crossed_link(scenario)
+            scenario if name in _SEVERAL_LINKS else with_crossed_link(scenario)
         )
         is None
     )
@@ -126,15 +126,15 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     reason = foreign(group.law for group in scenario.flows)
     if reason is not None and model not in SIMULATED:
         return Prediction.not_applicable(model, scenario, f"{reason}; simulators do")
-    asked = scenario if model in _OF_NETWORKS else with_crossed_link(scenario)
+    asked = scenario if model in _SEVERAL_LINKS else with_crossed_link(scenario)
     module, function = _MODELS[model]
     answer: Callable[[Scenario], Prediction] = getattr(importlib.import_module(module), function)
-    began = time.perf_counter()
+    start = time.perf_counter()
     try:
         prediction = _of_all_links(answer(asked), scenario)
     except LawFault as fault:
         prediction = Prediction.not_applicable(model, scenario, str(fault))
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - start
     return dataclasses.replace(prediction, model=model, seconds=seconds)
 
 
@@ -214,12 +214,12 @@ def batch(
     from vegasmodel.support.progress import counting
     from vegasmodel.support.threads import pool
 
-    beside = workers(threads)
+    n_threads = workers(threads)
     cases = listed(scenarios, "scenarios", "scenarios")
     if not cases:
         return Batch()
     first = predict(cases[0], model)  # compiles; raises errors of the arguments
-    with counting(len(cases), done=1) as count, pool(beside) as several:
+    with counting(len(cases), done=1) as count, pool(n_threads) as threads_pool:
 
         def one(case: Scenario) -> Prediction:
             """The prediction for one scenario, which then counts as done."""
@@ -227,4 +227,4 @@ def batch(
             count.done += 1
             return found
 
-        return Batch((first, *several.map(one, cases[1:])))
+        return Batch((first, *threads_pool.map(one, cases[1:])))

@@ -32,12 +32,15 @@ def same_case(
     also names ``estimated``: the keys that the file leaves out, and whose values the trace gave.
     """
     notes = (*same_vegas(scenario, measured), same_jitter(scenario, measured))
-    said = [f"{'; '.join(estimated)}: from the trace"] if estimated else []
+    doubts = [f"{'; '.join(estimated)}: from the trace"] if estimated else []
     if scenario.estimated_from is not None:
-        said.append(f"values of the file are estimates from {scenario.estimated_from}")
+        doubts.append(f"values of the file are estimates from {scenario.estimated_from}")
     if scenario.guesses:
-        said.append(f"guesses: {', '.join(scenario.guesses)}")
-    return (*notes, *([Assumption("estimated-parameters", None, "; ".join(said))] if said else []))
+        doubts.append(f"guesses: {', '.join(scenario.guesses)}")
+    return (
+        *notes,
+        *([Assumption("estimated-parameters", None, "; ".join(doubts))] if doubts else []),
+    )
 
 
 def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
@@ -51,19 +54,21 @@ def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
     assumption holds only if the modelled senders do not wait either. In all other cases it is not
     known whether the assumption holds.
     """
-    still = replace(scenario, flows=tuple(replace(g, send_jitter=0.0) for g in scenario.flows))
+    without_waits = replace(
+        scenario, flows=tuple(replace(g, send_jitter=0.0) for g in scenario.flows)
+    )
     longest = max(scenario.jitter(group) for group in scenario.flows)
     model = f"wait up to {1e3 * longest:.3g} ms" if longest else "do not wait"
-    ran = measured.extra.get("scenario")
+    ran = measured.extra.get("scenario")  # the fingerprint of the scenario that was run, if known
     if measured.model in ENGINES or ran == scenario.fingerprint():
         return Assumption("same-jitter", True)
-    if ran == still.fingerprint() or measured.extra.get("sent_at_once"):
+    if ran == without_waits.fingerprint() or measured.extra.get("sent_at_once"):
         if not longest:
             return Assumption("same-jitter", True)
-        said = f"the model's senders {model} (send_jitter), the measurement's did not"
-        return Assumption("same-jitter", False, said)
-    said = f"the model's senders {model} (send_jitter); the trace does not tell of its own"
-    return Assumption("same-jitter", None, said)
+        detail = f"the model's senders {model} (send_jitter), the measurement's did not"
+        return Assumption("same-jitter", False, detail)
+    detail = f"the model's senders {model} (send_jitter); the trace does not tell of its own"
+    return Assumption("same-jitter", None, detail)
 
 
 def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
@@ -92,8 +97,8 @@ def vegas_of(scenario: Scenario, ran: str) -> tuple[Assumption, ...]:
         return (Assumption("same-vegas", True),)
     models = " and ".join(VEGAS_OF[variant] for variant in followed)
     way = f'; variant = "{ran}" is that one' if ran in VARIANTS else ""
-    said = f"the model follows {models}, the measurement ran {VEGAS_OF[ran]}{way}"
-    return (Assumption("same-vegas", False, said),)
+    detail = f"the model follows {models}, the measurement ran {VEGAS_OF[ran]}{way}"
+    return (Assumption("same-vegas", False, detail),)
 
 
 def other_vegas(scenario: Scenario, models: Collection[str]) -> list[str]:

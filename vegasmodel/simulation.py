@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from vegasmodel.engines.fluid.continuous import ContinuousRun
 
 SIMULATORS = ("rounds", "fluid", "delayed")
-OF_AVERAGES = (  # assumptions on means over runs or over time, which a trajectory does not have
+ABOUT_AVERAGES = (  # assumptions on means over runs or over time, which a trajectory does not have
     "enough-runs",
     "insensitive-to-starts",
     "sends-after-warm-up",
     "settles-in-time",
 )
-STEADY = ("rounds", "fluid")  # the simulators that find a limit cycle
+WITH_LIMIT_CYCLE = ("rounds", "fluid")  # the simulators that find a limit cycle
 USUAL_SAMPLES = 2001  # default number of samples of a trajectory
-MOST_SAMPLES = 4_000_000  # most samples of all flows together, if a plot needs many
+MAX_SAMPLES_IN_ALL = 4_000_000  # limit for all flows together in ``samples_for_cycles``
 
 
 def simulate(
@@ -125,7 +125,7 @@ def simulate(
     }
     units = {"rate": "packets/s", "rtt": "s", "base_rtt": "s"}
     times, links = found.pop("time"), found.pop("link")
-    ends = _ends(scenario, found.pop("finished", np.inf))
+    ends = _activity(scenario, found.pop("finished", np.inf))
     return xarray.Dataset(
         {
             name: (
@@ -138,7 +138,7 @@ def simulate(
         coords={
             "time": ("time", times, {"units": "s"}),
             "flow": [member.name for member in scenario.members],
-            **_sources(scenario),
+            **_flow_properties(scenario),
             **ends,
             "link": links,
         },
@@ -146,7 +146,7 @@ def simulate(
     )
 
 
-def _sources(scenario: Scenario) -> dict[str, tuple[str, list[Any]]]:
+def _flow_properties(scenario: Scenario) -> dict[str, tuple[str, list[Any]]]:
     """For each flow, its law, TCP implementation and packet size (bytes), as xarray coordinates."""
     groups = [member.flow for member in scenario.members]
     return {
@@ -156,7 +156,7 @@ def _sources(scenario: Scenario) -> dict[str, tuple[str, list[Any]]]:
     }
 
 
-def _ends(scenario: Scenario, finished: Floats | float) -> dict[str, tuple[str, Floats, Any]]:
+def _activity(scenario: Scenario, finished: Floats | float) -> dict[str, tuple[str, Floats, Any]]:
     """From when to when each flow sends, s, as the xarray coordinates ``start`` and ``end``.
 
     ``finished`` is when each flow has delivered its ``size``, s; infinite if it has not.
@@ -172,11 +172,12 @@ def samples_for_cycles(scenario: Scenario) -> int:
     """A number of samples over the duration that should show every rise and fall of the windows.
 
     There are two samples per shortest RTT.  If all flows together would have more than
-    ``MOST_SAMPLES`` samples, there are fewer.  But there are never fewer than ``USUAL_SAMPLES``.
+    ``MAX_SAMPLES_IN_ALL`` samples, there are fewer.  But there are never fewer than
+    ``USUAL_SAMPLES``.
     """
     shortest = min(member.rtt for member in scenario.members)
     wanted = math.ceil(2.0 * scenario.run.duration / shortest) + 1
-    return max(USUAL_SAMPLES, min(wanted, MOST_SAMPLES // len(scenario.members)))
+    return max(USUAL_SAMPLES, min(wanted, MAX_SAMPLES_IN_ALL // len(scenario.members)))
 
 
 def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, Any]:
@@ -242,7 +243,7 @@ def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
         "lost": run.lost,
         "queue": run.queue,
         "link": [scenario.path(scenario.flows[0])[0].name],
-        "assumptions": _of_fluid(scenario, run),
+        "assumptions": _assumptions_of_fluid(scenario, run),
         "attrs": {"status": run.status},
     }
 
@@ -273,12 +274,12 @@ def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
         "lost": run.lost,
         "queue": run.queue,
         "link": [scenario.path(scenario.flows[0])[0].name],
-        "assumptions": _of_delayed(scenario, run.lost[-1]),
+        "assumptions": _assumptions_of_delayed(scenario, run.lost[-1]),
         "attrs": {"status": "done"},
     }
 
 
-def _of_fluid(scenario: Scenario, run: ContinuousRun) -> Sequence[Assumption]:
+def _assumptions_of_fluid(scenario: Scenario, run: ContinuousRun) -> Sequence[Assumption]:
     """What ``fluid`` assumes about the scenario, apart from assumptions about averages over time.
 
     Each assumption says whether it holds.  There are none if the run failed, or if no flow has a
@@ -289,10 +290,10 @@ def _of_fluid(scenario: Scenario, run: ContinuousRun) -> Sequence[Assumption]:
     if run.status != "done" or np.isnan(run.throughput).all():
         return ()
     known = fluid.of_run(scenario, run).assumptions
-    return [each for each in known if each.name not in OF_AVERAGES]
+    return [each for each in known if each.name not in ABOUT_AVERAGES]
 
 
-def _of_delayed(scenario: Scenario, lost: Floats) -> Sequence[Assumption]:
+def _assumptions_of_delayed(scenario: Scenario, lost: Floats) -> Sequence[Assumption]:
     """What ``delayed`` assumes about the scenario, and whether each assumption holds.
 
     ``lost`` [flow] are the packets that each flow lost in the simulation.
@@ -311,13 +312,14 @@ def _of_delayed(scenario: Scenario, lost: Floats) -> Sequence[Assumption]:
     ]
 
 
-def _base_rtt(scenario: Scenario, rtt: Floats, sees: np.ndarray) -> Floats:
+def _base_rtt(scenario: Scenario, rtt: Floats, sees_rtt: np.ndarray) -> Floats:
     """The baseRTT that each delay-based flow uses at the samples, s; NaN for loss-based flows.
 
-    ``rtt`` [sample, flow] are the RTTs, and ``sees`` [sample, flow] says whether the flow sees an
-    RTT. The baseRTT is the least RTT that the flow has seen so far, unless the scenario fixes it.
+    ``rtt`` [sample, flow] are the RTTs, and ``sees_rtt`` [sample, flow] says whether the flow
+    measures an RTT then: it does while it sends. The baseRTT is the least RTT that the flow has
+    measured so far, unless the scenario fixes it.
     """
-    base = np.fmin.accumulate(np.where(sees, rtt, np.inf), axis=0)
+    base = np.fmin.accumulate(np.where(sees_rtt, rtt, np.inf), axis=0)
     for i, member in enumerate(scenario.members):
         if not member.flow.measures_base:
             base[np.isfinite(base[:, i]), i] = member.rtt + float(member.flow.over_estimate)
@@ -377,7 +379,7 @@ def limit_cycle(
     model cannot simulate the scenario.
     """
     expect(scenario)
-    Choice(STEADY).check(model, "model")
+    Choice(WITH_LIMIT_CYCLE).check(model, "model")
     if packets is not None:
         Boolean().check(packets, "packets")
     if longest is not None:
@@ -400,8 +402,8 @@ def limit_cycle(
         from vegasmodel.engines.fluid.methods import papers_only
 
         continuous = losers is not None or packets is not None or papers_only(scenario)
-    searched = found.kind == "neither found" and found.status == Status.DONE.reason
-    hint = _what_may_repeat(scenario, continuous) if searched else ""
+    in_vain = found.kind == "neither found" and found.status == Status.DONE.reason
+    hint = _what_may_repeat(scenario, continuous) if in_vain else ""
     return dataclasses.replace(found, names=names, hint=hint)
 
 
@@ -433,13 +435,13 @@ def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
     from vegasmodel.engines.rounds import answers
     from vegasmodel.engines.rounds.cycle import steady
 
-    brief = [group.name for group in scenario.flows if not group.long_lived]
-    reason = answers.obstacle(scenario) or (f"flows end: {', '.join(brief)}" if brief else None)
+    ending = [group.name for group in scenario.flows if not group.long_lived]
+    reason = answers.obstacle(scenario) or (f"flows end: {', '.join(ending)}" if ending else None)
     if reason is not None:
         raise ValueError(f"there is no steady state by rounds: {reason}")
     found = steady(scenario, longest)
     if found.kind != "neither found" and unsupported(with_crossed_link(scenario)) is None:
-        smooth = limit_cycle(scenario, "fluid", losers="growing")
-        if smooth.kind == found.kind:
-            return dataclasses.replace(found, multipliers=smooth.multipliers)
+        by_equations = limit_cycle(scenario, "fluid", losers="growing")
+        if by_equations.kind == found.kind:
+            return dataclasses.replace(found, multipliers=by_equations.multipliers)
     return found

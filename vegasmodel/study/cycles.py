@@ -20,7 +20,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.predictor import workers
 from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.scenario import Scenario, expect
-from vegasmodel.simulation import STEADY, limit_cycle
+from vegasmodel.simulation import WITH_LIMIT_CYCLE, limit_cycle
 from vegasmodel.status import Status
 from vegasmodel.study.basins import (
     FLOW_COLUMNS,
@@ -150,7 +150,7 @@ def limit_cycles(
     scenario.
     """
     expect(scenario)
-    Choice(STEADY).check(model, "model")
+    Choice(WITH_LIMIT_CYCLE).check(model, "model")
     beside = workers(threads)
     check_tolerance(tolerance)
     drawn = distribution(scenario, phase, windows, order=order).draw(scenario, starts, seed)

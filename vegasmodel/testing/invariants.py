@@ -166,9 +166,9 @@ def check(prediction: Prediction) -> None:
     assert np.all(known | (np.isnan(rates) & silent(prediction.scenario))), "throughputs are finite"
     assert np.all(rates[known] >= 0.0), "throughputs are at least 0"
     if prediction.model not in NOT_CONSERVED and prediction.utilization is not None:
-        most = 1.0 + SUM_TOLERANCE + counting(prediction)
+        limit = 1.0 + SUM_TOLERANCE + counting(prediction)
         carried = np.nan_to_num(prediction.utilization)
-        assert np.all(carried <= most), "a link carries at most its capacity"
+        assert np.all(carried <= limit), "a link carries at most its capacity"
     if prediction.base_rtt is not None:
         assert np.all(np.isnan(prediction.base_rtt) | (prediction.base_rtt > 0)), "baseRTT > 0"
     if prediction.loss_rate is not None:
@@ -176,9 +176,9 @@ def check(prediction: Prediction) -> None:
         assert np.all((known >= 0) & (known <= 1)), "a loss rate is a probability"
     if prediction.rtt_mean is not None and prediction.model in MODELS:
         members = prediction.scenario.members
-        least = np.array([-np.inf if m.flow.delay_noise else m.rtt for m in members])
+        empty_rtts = np.array([-np.inf if m.flow.delay_noise else m.rtt for m in members])
         mean = prediction.rtt_mean
-        enough = mean >= least * (1.0 - SUM_TOLERANCE)
+        enough = mean >= empty_rtts * (1.0 - SUM_TOLERANCE)
         assert np.all(np.isnan(mean) | enough), "a mean RTT is at least that with empty queues"
 
 
