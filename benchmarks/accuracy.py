@@ -39,7 +39,8 @@ from vegasmodel.predictor import predict
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
-RATIO = (
+# families whose error is that of the ratio Vegas : loss-based, not of the throughputs
+JUDGED_BY_RATIO = (
     "pair",
     "mixed",
     "crowd",
@@ -47,7 +48,7 @@ RATIO = (
     "pair-jitter",
     "mixed-jitter",
     "round_numbers-jitter",
-)  # families whose error is that of the ratio Vegas : loss-based, not of the throughputs
+)
 GOALS = {  # goals for the mean error of each family, by model
     "rounds": {
         "pair": 0.05,
@@ -92,7 +93,7 @@ class Outcome:
     cpu: float  # seconds of the model's answer
 
 
-def _ask(scenario: Scenario, model: str, options: dict[str, Any]) -> Prediction:
+def _answer(scenario: Scenario, model: str, options: dict[str, Any]) -> Prediction:
     """The model's answer; ``options`` switch off mechanisms, which only ``rounds`` can do."""
     if model == "rounds":
         return answer(scenario, **options)
@@ -111,13 +112,13 @@ def judge(
 ) -> Outcome:
     """The model's error on one case; NaN if the model has no answer.
 
-    In the families ``RATIO`` it is the relative error of the throughput ratio of Vegas to the other
-    flows.  In the others it is the root mean square error of the flows' throughputs, divided by
-    their mean.  The standard error of the measurement (``Outcome.se``) is in the same units.
+    In the families ``JUDGED_BY_RATIO`` this is the relative error of a ratio, that of Vegas's
+    throughput to the throughput of the other flows.  In the other families it is the root mean
+    square error of the flows' throughputs, divided by their mean.
 
     ``known`` is the stored measurement.  Of ``options``, ``change`` is a function that changes the
     scenario for the model, and with ``same_draws`` the model gets the start times of ns-2's runs.
-    The others switch off mechanisms of ``rounds``.
+    The other options switch off mechanisms of ``rounds``.
     """
     change = options.pop("change", None)
     scenario = case(family, index, seed)
@@ -125,12 +126,12 @@ def judge(
     # a mean over as many runs as the measurement has, so that both have the same noise
     asked = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=len(known["runs"])))
     began = time.process_time()
-    prediction = _ask(change(asked) if change else asked, model, options)
+    prediction = _answer(change(asked) if change else asked, model, options)
     cpu = time.process_time() - began
     if prediction.throughput is None or not np.isfinite(prediction.throughput).all():
         return Outcome(family, index, np.nan, np.nan, np.nan, np.nan, cpu)
     rates, runs = np.asarray(prediction.throughput), np.array(known["runs"])
-    error, se = (_ratio_error if family in RATIO else _rate_error)(scenario, rates, runs)
+    error, se = (_ratio_error if family in JUDGED_BY_RATIO else _rate_error)(scenario, rates, runs)
     base_error = np.nan
     if known["base"] is not None:
         rtt = np.array([member.rtt for member in scenario.members])
@@ -167,8 +168,10 @@ def _rate_error(_: Scenario, rates: np.ndarray, runs: np.ndarray) -> tuple[float
     return error, float(np.sqrt(np.mean(se**2)) / mean.mean())
 
 
-def _judge(job: tuple[str, int, dict[str, Any], dict[str, Any]]) -> Outcome:
-    return judge(job[0], job[1], job[2], **job[3])
+def _judge_job(job: tuple[str, int, dict[str, Any], dict[str, Any]]) -> Outcome:
+    """``judge`` for a process of a pool, which gets all arguments as one tuple."""
+    family, index, known, options = job
+    return judge(family, index, known, **options)
 
 
 def outcomes(
@@ -189,11 +192,11 @@ def outcomes(
         if f"{family}/{index}" in stored
     ]
     if jobs and options.get("model") == "fluid":
-        _judge(jobs[0])  # compiles, so that this does not count as time of an answer
+        _judge_job(jobs[0])  # compiles the simulator, whose compilation must not count as CPU time
     if processes == 1:
-        return [_judge(job) for job in jobs]
+        return [_judge_job(job) for job in jobs]
     with ProcessPoolExecutor(processes) as pool:
-        return list(pool.map(_judge, jobs, chunksize=4))
+        return list(pool.map(_judge_job, jobs, chunksize=4))
 
 
 def _row(name: str, chosen: list[Outcome], goal: float | None) -> str:
@@ -204,20 +207,19 @@ def _row(name: str, chosen: list[Outcome], goal: float | None) -> str:
     answered = [o for o in chosen if not np.isnan(o.error)]
     if not answered:
         return f"{name:22s}{0:5d}  no answer"
-    unanswered, chosen = len(chosen) - len(answered), answered
-    errors = np.array([abs(o.error) for o in chosen])
+    errors = np.array([abs(o.error) for o in answered])
     # the part of each error that chance in ns-2's runs does not explain
-    beyond = np.maximum(errors - 2 * np.array([o.se for o in chosen]), 0.0)
-    base = np.array([o.base_error for o in chosen])
-    known = base[np.isfinite(base)]
-    tail = f"  baseRTT {known.mean():6.1%}" if known.size else ""
+    beyond = np.maximum(errors - 2 * np.array([o.se for o in answered]), 0.0)
+    base_errors = np.array([o.base_error for o in answered if np.isfinite(o.base_error)])
+    unanswered = len(chosen) - len(answered)
+    tail = f"  baseRTT {base_errors.mean():6.1%}" if base_errors.size else ""
     tail += f"  {unanswered} without an answer" if unanswered else ""
     se = float(standard_error(errors)) if errors.size > 1 else np.nan
     return (
         f"{name:22s}{errors.size:5d}{errors.mean():9.1%} +- {se:5.1%}"
         f"{np.quantile(beyond, 0.95):9.1%}"
-        f"{np.mean([o.se for o in chosen]):9.1%}{np.max([o.spread for o in chosen]):9.1%}"
-        f"{1e3 * np.median([o.cpu for o in chosen]):9.1f}"
+        f"{np.mean([o.se for o in answered]):9.1%}{np.max([o.spread for o in answered]):9.1%}"
+        f"{1e3 * np.median([o.cpu for o in answered]):9.1f}"
         f"{'' if goal is None else format(goal, '.0%'):>7s}{tail}"
     )
 
@@ -225,7 +227,11 @@ def _row(name: str, chosen: list[Outcome], goal: float | None) -> str:
 def report(
     results: list[Outcome], *, model: str = "rounds", fresh: bool = False, cases: bool = False
 ) -> None:
-    """Print a table by family, with both halves or as one fresh set; ``cases``: every case too.
+    """Print a table of the errors of ``model``, by family of cases.
+
+    A family has a row for its even-numbered cases, one for the odd-numbered and one for all; with
+    ``fresh``, only one for all, since no half of these cases was looked at.  With ``cases`` each
+    case is printed, too.
 
     The column "95 % > 2se" has the 95th percentile of the part of an error that is beyond two
     standard errors of the measurement.  "max cv" has the largest coefficient of variation of a
@@ -294,10 +300,10 @@ def ablations(processes: int = 2, seed: int = SEED) -> None:
 
 
 def again(runs: int, keys: Sequence[str], seed: int = SEED) -> None:
-    """Run some cases ``runs`` times in ns-2 and in ``rounds``; print the shares of the capacity.
+    """Run some cases ``runs`` times in ns-2 and in ``rounds``; print the flows' shares of the link.
 
-    Some cases end in one of two ways, for example if Vegas may lose its baseRTT.  Five runs are too
-    few for their mean.
+    ``keys`` name the cases, such as "red/6".  A run of some cases ends in one of two ways, for
+    example if Vegas may lose its baseRTT.  Then five runs are too few for the mean.
     """
     from vegasmodel.packets import ns2
 

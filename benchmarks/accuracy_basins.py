@@ -51,16 +51,23 @@ alpha = {alpha}
 beta = {beta}
 {wait}
 """
-NO_WAIT = 'send_jitter = "0 s"'
+DOES_NOT_WAIT = 'send_jitter = "0 s"'
 
 
 def flow(name: str, law: str, rtt: int, alpha: int, beta: int, wait: str) -> str:
-    """The table of a flow in a scenario file; ``wait`` is its line on the senders' wait."""
+    """The table of a flow in a scenario file.
+
+    ``wait`` is its line on the random wait of senders: ``DOES_NOT_WAIT``, or empty for the default.
+    """
     return FLOW.format(name=name, law=law, rtt=rtt, alpha=alpha, beta=beta, wait=wait)
 
 
 def draw(family: str, rng: np.random.Generator) -> tuple[str, str]:
-    """A random case of the family: a description, and the text of its scenario file."""
+    """A random case of the family: a description, and the text of its scenario file.
+
+    ``FAMILIES`` says what each family is for.  A case has two flows, "a" and "b".
+    """
+    # numbers of all families; the lines below change some of them
     capacity, rtt = int(rng.integers(150, 400)), int(rng.integers(40, 120))
     alpha = int(rng.integers(1, 4))
     beta, other = alpha + int(rng.integers(2, 6)), int(rtt * rng.uniform(1.2, 2.5))
@@ -73,7 +80,7 @@ def draw(family: str, rng: np.random.Generator) -> tuple[str, str]:
     if family == "whole windows":
         other = rtt
     laws = ("reno", "newreno", "sack")
-    first, wait = "vegas", NO_WAIT if family in ("whole windows", "hold", "phases") else ""
+    first, wait = "vegas", DOES_NOT_WAIT if family in ("whole windows", "hold", "phases") else ""
     if family == "phases":
         first = second = str(rng.choice(laws))
         buffer = int(rng.integers(8, 30))
@@ -98,7 +105,7 @@ def answer(text: str, model: str, starts: int, seed: int, threads: int) -> Basin
     return basins(case, model, starts=starts, seed=seed, tolerance=0.02, threads=threads)
 
 
-def several(measured: Basins) -> bool:
+def multistable(measured: Basins) -> bool:
     """Whether a case is multistable: every outcome has less than nine tenths of the starts.
 
     ``measured`` has the outcomes in ns-2.  Compared with itself, ``agreement`` counts them.
@@ -158,16 +165,17 @@ def main() -> None:
     options = parser.parse_args()
     found: list[tuple[float, float]] = []
     skipped = 0  # drawn cases that are not multistable
-    for place, family in enumerate(FAMILIES):
+    for number, family in enumerate(FAMILIES):
         if options.family not in (None, family):
             continue
-        rng = np.random.default_rng([options.seed, place])
+        rng = np.random.default_rng([options.seed, number])
         wanted = options.cases
         for drawn in itertools.count():
             description, text = draw(family, rng)
-            seed = (options.seed * len(FAMILIES) + place) * 1000 + 2 * drawn  # of the starts
+            # of the starts; each case has two seeds, since the model also runs other starts
+            seed = (options.seed * len(FAMILIES) + number) * 1000 + 2 * drawn
             measured = answer(text, "ns2", options.starts, seed, options.threads)
-            if not several(measured):
+            if not multistable(measured):
                 skipped += 1
                 continue
             found.append(

@@ -16,7 +16,8 @@ from vegasmodel.scenario import Flow, Link, Red, Run, Scenario, Staggered
 
 SEED = 2004
 CASES = 20  # per family
-OTHER_DRAWS = 7  # run.seed of what a model is asked: its starts are not the measured runs'
+# run.seed for a model: so its start times differ from those of the measured runs
+OTHER_DRAWS = 7
 LOSS_BASED = ("reno", "newreno", "sack", "tahoe")
 Rng = np.random.Generator
 
@@ -190,7 +191,7 @@ FAMILIES |= {family + JITTER: _waiting(family) for family in _WITH_WAITS}
 
 def case(family: str, index: int, seed: int = SEED) -> Scenario:
     """The ``index``-th case of a family, with the seed with which ns-2 ran it."""
-    # the same network with and without waits
+    # the number does not depend on waits: so a network is the same with and without them
     number = WITHOUT_WAITS.index(family.removesuffix(JITTER))
     drawn = FAMILIES[family](np.random.default_rng([seed, number, index]))
     return with_seed(drawn, 1 if seed == SEED else seed)

@@ -38,14 +38,16 @@ from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 SEED = 9438
-OTHER_DRAWS = 7  # run.seed of what a model is asked: its starts are not the measured runs'
+# run.seed for a model: so its start times differ from those of the measured runs
+OTHER_DRAWS = 7
 AGAINST = ("cubic", "reno", "sack", "vegas")  # the law of the other source
 FAMILIES = (*AGAINST, "alone")
 MODELS = ("rounds", "fluid")
-SAME = "rounds, same starts"  # the start times of the measured runs
+SAME_STARTS = "rounds, same starts"  # ``rounds`` with the start times of the measured runs
 GOAL = 0.05  # goal for the mean error of CUBIC's share by rounds
-SURE = 0.01  # if the standard error of CUBIC's share is larger after 3 runs, there are MANY runs
-MANY = 20
+# if the standard error of CUBIC's share is larger than this after 3 runs, ns-2 makes MANY_RUNS
+PRECISE = 0.01
+MANY_RUNS = 20
 
 
 def case(law: str, index: int, waits: bool = True) -> Scenario:
@@ -66,7 +68,11 @@ def case(law: str, index: int, waits: bool = True) -> Scenario:
 
 
 def in_ns3(scenario: Scenario, more: float = 0.0) -> Scenario:
-    """A case for ns-3; for its Vegas, thresholds are larger by ``more``."""
+    """The case ``scenario`` as it is measured with ns-3: a shorter run with the variant ``linux``.
+
+    ``more`` is added to the thresholds of Vegas: 1 for ns-3, which rounds the backlog up, and 0 for
+    the models.
+    """
     flows = tuple(
         dataclasses.replace(
             flow,
@@ -95,15 +101,19 @@ def chance(scenario: Scenario, runs: Floats) -> float:
 def measured_by_ns2(scenario: Scenario) -> tuple[Scenario, Prediction]:
     """ns-2's answer, and the scenario with the number of runs that it needed."""
     found = ns2.run(scenario, rtts=False)
-    if chance(scenario, found.extra["throughput_runs"]) > SURE:
-        scenario = dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, runs=MANY))
+    if chance(scenario, found.extra["throughput_runs"]) > PRECISE:
+        run = dataclasses.replace(scenario.run, runs=MANY_RUNS)
+        scenario = dataclasses.replace(scenario, run=run)
         found = ns2.run(scenario, rtts=False, processes=2)
     return scenario, found
 
 
 def columns(engine: str) -> tuple[str, ...]:
-    """What a table shows; ns-3 draws starts in a way of its own."""
-    return (*MODELS, SAME) if engine == "ns2" else MODELS
+    """The columns of the table: each model, and beside ns-2 also ``rounds`` with the same starts.
+
+    ns-3 draws start times in its own way, which ``rounds`` does not know.
+    """
+    return (*MODELS, SAME_STARTS) if engine == "ns2" else MODELS
 
 
 def errors(
@@ -131,7 +141,7 @@ def errors(
         )
         texts = [f"{engine} {np.round(measured)}, {len(truth.extra['throughput_runs'])} runs"]
         for name, offs in found.items():
-            answer = predict(scenario, "rounds") if name == SAME else predict(asked, name)
+            answer = predict(scenario, "rounds") if name == SAME_STARTS else predict(asked, name)
             rates = np.asarray(answer.throughput)
             offs.append(part(scenario, rates) - part(scenario, measured))
             if name == "rounds":

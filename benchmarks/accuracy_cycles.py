@@ -24,8 +24,9 @@ from vegasmodel.simulation import limit_cycle
 
 SEED = 11
 LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
-LONGER = 20  # the long run lasts so many times as long as the first stretch of ``limit_cycle``
-FAR = 5  # standard errors: an answer "neither found" that is further off is counted
+# the long run lasts so many times as long as the first stretch that ``limit_cycle`` simulates
+TIMES_AS_LONG = 20
+FAR_OFF = 5  # standard errors: answers "neither found" with a larger error are counted
 
 
 def draw(seed: int, k: int) -> Scenario:
@@ -64,11 +65,15 @@ def long_run(scenario: Scenario) -> Floats:
     twentieth of it does not count.
     """
     last_start = max(flow.start for flow in scenario.flows)
-    span = LONGER * FIRST_TRIPS * max(flow.rtt for flow in scenario.flows)
+    span = TIMES_AS_LONG * FIRST_TRIPS * max(flow.rtt for flow in scenario.flows)
     flows = tuple(replace(flow, stop=None) for flow in scenario.flows)
-    timing = replace(scenario.run, duration=last_start + span, warmup=last_start + span / LONGER)
+    timing = replace(
+        scenario.run, duration=last_start + span, warmup=last_start + span / TIMES_AS_LONG
+    )
     counted = run(replace(scenario, flows=flows, run=timing)).flows
-    rates: Floats = (counted["delivered"] - counted["mark_delivered"]) / (span - span / LONGER)
+    rates: Floats = (counted["delivered"] - counted["mark_delivered"]) / (
+        span - span / TIMES_AS_LONG
+    )
     return rates
 
 
@@ -79,14 +84,14 @@ def main() -> None:
     parser.add_argument("--seed", type=at_least(0), default=SEED)
     options = parser.parse_args()
     errors: dict[str, list[float]] = {"fixed point": [], "periodic": [], "neither found": []}
-    far, worst = 0, 0.0  # number of answers further off than FAR; largest residual
+    far, worst = 0, 0.0  # number of answers further off than FAR_OFF; largest residual
     for k in range(options.cases):
         scenario = draw(options.seed, k)
         found, rates = limit_cycle(scenario, "rounds"), long_run(scenario)
-        apart = np.abs(found.throughput - rates)
-        errors[found.kind].append(float(apart.max()) / scenario.links[0].capacity)
+        differences = np.abs(found.throughput - rates)
+        errors[found.kind].append(float(differences.max()) / scenario.links[0].capacity)
         if found.kind == "neither found":
-            far += bool(np.any(apart > FAR * found.spread))
+            far += bool(np.any(differences > FAR_OFF * found.spread))
         else:
             worst = max(worst, found.residual)
     print("| kind | cases | median error | 95 of 100 below | largest | beyond 0.005 |")
@@ -99,7 +104,9 @@ def main() -> None:
                 f"| {beyond} |"
             )
     print(f"largest residual {worst:.1e} packets")
-    print(f"neither found: beyond {FAR} standard errors {far} of {len(errors['neither found'])}")
+    print(
+        f"neither found: beyond {FAR_OFF} standard errors {far} of {len(errors['neither found'])}"
+    )
 
 
 if __name__ == "__main__":

@@ -58,21 +58,22 @@ RANGES = {
 FIELDS = ("link.buffer", "flow.vegas.alpha", "flow.rtt", "link.capacity", "flow.vegas.decrease")
 
 
-def figure(kind: str, answer: vm.Prediction) -> float:
+def quantity(kind: str, answer: vm.Prediction) -> float:
     """The target's quantity, computed here from the prediction's arrays.
 
-    So it is independent of the code of `design`.  ``kind`` is a key of ``RANGES``.
+    So it is independent of the code of `design`.  ``kind`` is the kind of target, a key of
+    ``RANGES``.
     """
     v, r = np.asarray(answer.throughput)  # of Vegas and of Reno
     if kind == "delay":
         return float(np.asarray(answer.queue_mean)[0]) / answer.scenario.links[0].capacity
     if kind == "utilization":
         return float(np.asarray(answer.utilization)[0])
-    shares = {"share:vegas": v / (v + r), "ratio:vegas/reno": v / r}
-    return float(shares.get(kind, (v + r) ** 2 / (2 * (v * v + r * r))))
+    jain = (v + r) ** 2 / (2 * (v * v + r * r))
+    return float({"share:vegas": v / (v + r), "ratio:vegas/reno": v / r, "jain": jain}[kind])
 
 
-def drawn(rng: np.random.Generator, variant: str | None = None) -> tuple[vm.Scenario, str, float]:
+def draw(rng: np.random.Generator, variant: str | None = None) -> tuple[vm.Scenario, str, float]:
     """A random scenario, a random kind of target and its desired value."""
     base = vm.Scenario.from_toml(SCENARIO)
     chosen = variant or str(rng.choice(["paper", "ns2", "linux"]))
@@ -87,12 +88,15 @@ def drawn(rng: np.random.Generator, variant: str | None = None) -> tuple[vm.Scen
 
 
 def wrong(found: vm.Design, scenario: vm.Scenario, kind: str, wanted: float) -> list[str]:
-    """The faults of an answer; an empty list if there are none."""
+    """The faults of the answer ``found`` of `design`, as texts; an empty list if there are none.
+
+    ``wanted`` is the desired value of the target ``kind``.
+    """
     faults = []
     if not found.solutions and not found.reason:
         faults.append("neither a solution nor a reason")
     for solution in found.solutions:
-        again = figure(kind, vm.predict(solution.scenario, found.model))
+        again = quantity(kind, vm.predict(solution.scenario, found.model))
         if not math.isclose(again, solution.achieved, rel_tol=1e-9):
             faults.append(f"achieved {solution.achieved!r}, put back {again!r}")
         if solution.exact and abs(again - wanted) > 1.001e-6 * wanted:
@@ -115,12 +119,14 @@ def missed(found: vm.Design, scenario: vm.Scenario, kind: str, wanted: float) ->
     grid = np.geomspace(low, high, 4001) if low > 0 else np.linspace(low, high, 4001)
     data = vm.sweep(scenario, {found.field: np.unique(np.clip(grid, low, high))}, found.model)
     x = data[found.field].values
-    share = {
+    quantities = {
         "share:vegas": data["share"].values[:, 0],
         "ratio:vegas/reno": data["ratio"].values[:, 0],
+        "jain": data["jain"].values,
+        "delay": data["queueing_delay"].values[:, 0],
+        "utilization": data["utilization"].values[:, 0],
     }
-    share |= {"jain": data["jain"].values, "delay": data["queueing_delay"].values[:, 0]}
-    miss = share.get(kind, data["utilization"].values[:, 0]) / wanted - 1.0
+    miss = quantities[kind] / wanted - 1.0  # relative difference from the target, at each point
     with np.errstate(invalid="ignore"):
         crossed = (miss[:-1] * miss[1:] < 0) & (np.maximum(abs(miss[:-1]), abs(miss[1:])) < 0.05)
     values = [solution.value for solution in found.solutions]
@@ -136,7 +142,7 @@ def by_form(rng: np.random.Generator, targets: int) -> int:
     ends: collections.Counter[str] = collections.Counter()
     failed = 0
     for i in range(targets):
-        scenario, kind, wanted = drawn(rng)
+        scenario, kind, wanted = draw(rng)
         solve = str(rng.choice(FIELDS))
         text = f"{kind}={wanted!r}" + (" s" if kind == "delay" else "")
         found = vm.design(scenario, solve, text, "minicycle", verify=())
@@ -157,7 +163,7 @@ def by_ns2(rng: np.random.Generator, targets: int) -> int:
     """
     errors, failed = [], 0
     while len(errors) < targets:
-        scenario, _, _ = drawn(rng, "ns2")
+        scenario, _, _ = draw(rng, "ns2")
         wanted = float(rng.uniform(0.1, 0.5))
         text = f"share:vegas={wanted!r}"
         found = vm.design(scenario, "link.buffer", text, "rounds", verify=("ns2",))

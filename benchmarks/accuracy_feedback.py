@@ -1,5 +1,7 @@
 """Measures whether feedback delay makes the continuous fluid model agree better with ns-2.
 
+With feedback delay, a sender reacts to a change of the queue one round trip later.
+
     python -m benchmarks.accuracy_feedback [--families NAME ...] [--cases N] [--list]
 
 It uses the drop-tail cases of ``benchmarks.accuracy`` and their stored ns-2 runs.  The error is

@@ -34,8 +34,8 @@ Rng = np.random.Generator
 RUN = Run(200.0, 60.0, runs=5, start_jitter=0.5)
 SEED, CASES = 1992, 12
 MODELS = ("rounds", "fluid")
-# families of networks, of ``accuracy_cases``
-FAMILY = ("pair", "mixed", "losses", "arrivals", "bands")
+# families of networks in ``accuracy_cases`` that are run here
+RUN_FAMILIES = ("pair", "mixed", "losses", "arrivals", "bands")
 
 
 def waits(_: Rng, flow: Flow, __: Scenario) -> Flow:
@@ -78,8 +78,8 @@ KINDS: dict[str, Callable[[Rng, Flow, Scenario], Flow]] = {
 def case(kind: str, family: str, index: int, seed: int) -> Scenario:
     """The ``index``-th random network of the family, changed to the given kind.
 
-    A family is a set of networks of one kind of flows (``FAMILY``).  The kind says what is added to
-    such a network, for example delayed ACKs (``KINDS``).  ``seed`` is that of the draw.
+    A family is a set of networks of one kind of flows (``RUN_FAMILIES``).  The kind says what is
+    added to such a network, for example delayed ACKs (``KINDS``).  ``seed`` is that of the draw.
     """
     # the first generator draws the network as in ``benchmarks.accuracy``, the second what is added
     key = [seed, WITHOUT_WAITS.index(family), index]
@@ -92,7 +92,7 @@ def case(kind: str, family: str, index: int, seed: int) -> Scenario:
     return dataclasses.replace(drawn, links=links, flows=flows, run=run)
 
 
-def _untold(scenario: Scenario) -> Scenario:
+def _without_feature(scenario: Scenario) -> Scenario:
     """The scenario without the feature of its kind; small buffers stay."""
     flows = tuple(
         dataclasses.replace(flow, delayed_ack=False, delay_noise=0.0, access=None)
@@ -101,7 +101,7 @@ def _untold(scenario: Scenario) -> Scenario:
     return dataclasses.replace(scenario, flows=flows)
 
 
-def _asked(scenario: Scenario, model: str) -> Floats | None:
+def _throughputs(scenario: Scenario, model: str) -> Floats | None:
     """The model's throughputs, with start times of its own; ``None`` if it has no answer."""
     run = dataclasses.replace(scenario.run, seed=OTHER_DRAWS)
     return predict(dataclasses.replace(scenario, run=run), model).throughput
@@ -118,12 +118,12 @@ def judge(scenario: Scenario) -> tuple[dict[str, float], float]:
     mean = runs.mean(axis=0)
     se = standard_error(runs)
     found = {}
-    untold = _untold(scenario)
+    untold = _without_feature(scenario)
     for model in MODELS:
         for name, asked in ((model, scenario), (f"{model}, untold", untold)):
             if name != model and untold == scenario:
                 continue
-            rates = _asked(asked, model)
+            rates = _throughputs(asked, model)
             found[name] = np.nan if rates is None else float(nrmse(rates, mean))
     return found, 2.0 * float(np.sqrt(np.mean(se**2)) / mean.mean())
 
@@ -132,7 +132,7 @@ def main() -> None:
     """Print the errors of each model against ns-2, for each kind of case and family of networks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kinds", choices=tuple(KINDS), nargs="*", default=tuple(KINDS))
-    parser.add_argument("--families", choices=FAMILY, nargs="*", default=FAMILY)
+    parser.add_argument("--families", choices=RUN_FAMILIES, nargs="*", default=RUN_FAMILIES)
     parser.add_argument("--cases", type=at_least(1), default=CASES, help="of each kind and family")
     parser.add_argument("--seed", type=at_least(0), default=SEED)
     parser.add_argument(
@@ -143,29 +143,40 @@ def main() -> None:
     print(f"{'kind, family':20}{'model':18}{'cases':>6}{'mean':>8}{'worst':>8}{'beyond 2 se':>12}")
     for kind in options.kinds:
         for family in options.families:
-            rows: dict[str, list[tuple[float, float]]] = {}
-            for index in range(options.cases):
-                scenario = case(kind, family, index, options.seed)
-                if options.runs:
-                    run = dataclasses.replace(scenario.run, runs=options.runs)
-                    scenario = dataclasses.replace(scenario, run=run)
-                errors, noise_of = judge(scenario)
-                if options.each:
-                    said = ", ".join(f"{name} {error:.1%}" for name, error in errors.items())
-                    print(f"  {kind} {family}/{index}: {said}; 2 se {noise_of:.1%}", flush=True)
-                for name, error in errors.items():
-                    rows.setdefault(name, []).append((error, max(error - noise_of, 0.0)))
-            for name, pairs in rows.items():
-                known = np.array([pair for pair in pairs if np.isfinite(pair[0])])
-                if not known.size:
-                    print(f"{kind + ', ' + family:20}{name:18}{0:6}  no answer")
-                    continue
-                mean, worst, beyond = known[:, 0].mean(), known[:, 0].max(), known[:, 1].mean()
-                print(
-                    f"{kind + ', ' + family:20}{name:18}{len(known):6}{mean:8.1%}{worst:8.1%}"
-                    f"{beyond:12.1%}",
-                    flush=True,
-                )
+            for name, pairs in judge_all(kind, family, options).items():
+                print(row(f"{kind}, {family}", name, pairs), flush=True)
+
+
+def judge_all(
+    kind: str, family: str, options: argparse.Namespace
+) -> dict[str, list[tuple[float, float]]]:
+    """The errors of each model in all cases of a kind and a family, by the names of ``judge``.
+
+    For each case there are two: the error, and the part of it beyond twice the standard error of
+    ns-2's mean.  ``options`` are those of the command line.
+    """
+    found: dict[str, list[tuple[float, float]]] = {}
+    for index in range(options.cases):
+        scenario = case(kind, family, index, options.seed)
+        if options.runs:
+            run = dataclasses.replace(scenario.run, runs=options.runs)
+            scenario = dataclasses.replace(scenario, run=run)
+        errors, two_se = judge(scenario)
+        if options.each:
+            said = ", ".join(f"{name} {error:.1%}" for name, error in errors.items())
+            print(f"  {kind} {family}/{index}: {said}; 2 se {two_se:.1%}", flush=True)
+        for name, error in errors.items():
+            found.setdefault(name, []).append((error, max(error - two_se, 0.0)))
+    return found
+
+
+def row(title: str, name: str, pairs: list[tuple[float, float]]) -> str:
+    """A row of the table; ``pairs`` has the two errors of each case (``judge_all``)."""
+    known = np.array([pair for pair in pairs if np.isfinite(pair[0])])
+    if not known.size:
+        return f"{title:20}{name:18}{0:6}  no answer"
+    mean, worst, beyond = known[:, 0].mean(), known[:, 0].max(), known[:, 1].mean()
+    return f"{title:20}{name:18}{len(known):6}{mean:8.1%}{worst:8.1%}{beyond:12.1%}"
 
 
 if __name__ == "__main__":

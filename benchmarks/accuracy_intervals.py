@@ -69,7 +69,8 @@ from vegasmodel.scenario import Scenario
 
 SEED = 90117
 CASES = 80
-RUNS, OTHER_RUNS = 40, 24  # whole runs for the truth; runs with the opposite choice of waits
+RUNS = 40  # whole runs, whose mean is taken for the truth
+OTHER_RUNS = 24  # whole runs in which senders wait if they do not in the others, or the other way
 ANSWERS = 8  # to each case
 
 
@@ -109,10 +110,11 @@ def of_pieces(whole: Floats, parts: Floats) -> Pieces:
     squares = parts.var(axis=1, ddof=1) / parts.shape[1]  # of standard errors, [run, flow]
     reach = student_t(parts.shape[1] - 1) * np.sqrt(squares)
     covered = float(np.mean(np.abs(whole - whole.mean(axis=0)) <= reach))
-    off = parts - parts.mean(axis=1, keepdims=True)
-    both, alone = (off[:, 1:] * off[:, :-1]).sum(axis=(0, 1)), (off**2).sum(axis=(0, 1))
+    off = parts - parts.mean(axis=1, keepdims=True)  # each piece less the mean of its run
+    products, squared = (off[:, 1:] * off[:, :-1]).sum(axis=(0, 1)), (off**2).sum(axis=(0, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio, lag = np.sqrt(whole.var(axis=0, ddof=1) / squares.mean(axis=0)), both / alone
+        ratio = np.sqrt(whole.var(axis=0, ddof=1) / squares.mean(axis=0))  # of each flow
+        lag = products / squared
     return Pieces(covered, float(np.nanmedian(ratio)), float(np.nanmedian(lag)))
 
 
@@ -183,38 +185,58 @@ def main() -> None:
     parser.add_argument("--seed", type=at_least(0), default=SEED)
     parser.add_argument("--cases", type=at_least(1), default=CASES)
     options = parser.parse_args()
-    kinds: dict[str, list[list[Answered]]] = {}
-    with_phases: list[Answered] = []  # of scenarios in which phase effects are possible
-    runs: list[float] = []
-    single: dict[str, list[Pieces]] = {}
+    answered: dict[str, list[list[Answered]]] = {}  # by kind: the answers to each case
+    pieces: dict[str, list[Pieces]] = {}  # by kind: for each case
+    with_phases: list[Answered] = []  # answers to scenarios in which phase effects are possible
+    runs_needed: list[float] = []  # of each case
     for i in range(options.cases):
         kind, scenario = case(i, options.seed)
         if scenario.by_chance:
-            found, least, pieces = judged(scenario)
-            single.setdefault(kind, []).append(pieces)
-            kinds.setdefault(kind, []).append(found)
-            runs.append(least)
+            found, least, of_case = judged(scenario)
+            pieces.setdefault(kind, []).append(of_case)
+            answered.setdefault(kind, []).append(found)
+            runs_needed.append(least)
             with_phases += found if phases.possible(scenario) else []
+    print_intervals(answered, np.array(runs_needed))
+    print_pieces(pieces)
+    print_phase_effects(with_phases)
+
+
+def print_intervals(answered: dict[str, list[list[Answered]]], counts: Floats) -> None:
+    """Print the first table, and the line on the number of runs that a case needs.
+
+    ``answered`` has the answers to each case, by kind of scenario.  ``counts`` has ``needed`` of
+    each case.
+    """
     print("confidence intervals of the default answers:\n")
     print("| kind | cases | runs | cost | coverage: mean | least | certain | right | error |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for kind, cases in [*kinds.items(), ("all", [one for some in kinds.values() for one in some])]:
+    every = [one for some in answered.values() for one in some]
+    for kind, cases in [*answered.items(), ("all", every)]:
         print(row(kind.replace("_", " "), cases))
-    counts = np.array(runs)
     print(
         f"\nwhole runs for a 95 % interval of 10 % to either side: {np.median(counts):.0f} in the "
         f"median case; one in {np.mean(counts == 1):.0%} of the cases, and more than "
         f"{scatter.MAX_RUNS} in {np.mean(counts > scatter.MAX_RUNS):.0%}"
     )
+
+
+def print_pieces(pieces: dict[str, list[Pieces]]) -> None:
+    """Print the second table; ``pieces`` has the comparison for each case, by kind of scenario."""
     print("\nconfidence intervals by the pieces of a single run:\n")
     print("| kind | coverage: mean | least | ratio: median | largest | correlation |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
-    for kind, some in [*single.items(), ("all", [one for each in single.values() for one in each])]:
+    every = [one for each in pieces.values() for one in each]
+    for kind, some in [*pieces.items(), ("all", every)]:
         covered, ratios, lags = np.array(some).T
         print(
             f"| {kind.replace('_', ' ')} | {covered.mean():.2f} | {covered.min():.2f} "
             f"| {np.median(ratios):.2g} | {ratios.max():.2g} | {np.median(lags):.2f} |"
         )
+
+
+def print_phase_effects(with_phases: list[Answered]) -> None:
+    """Print the third table, from the answers to scenarios that may have phase effects."""
     print("\nwhether the scenario has a phase effect, and what the answers say:\n")
     print("| has an effect | answers | say yes | leave it open | say no |")
     print("| --- | ---: | ---: | ---: | ---: |")

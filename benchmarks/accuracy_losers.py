@@ -28,8 +28,8 @@ DRAWN = (("losses-jitter", 28112741), ("wide-jitter", 28112742))  # families of 
 COLUMNS = ["what", "time", "flow", *"abcdefg", "seq", "id"]  # of rtt.txt; the letters are unused
 
 
-def part(scenario: Scenario) -> tuple[float, int]:
-    """The part of the lost packets that left with the packet before, and the number of losses.
+def part_in_pairs(scenario: Scenario) -> tuple[float, int]:
+    """The part of the lost packets that left together with the packet before; number of losses.
 
     ns-2 runs the scenario once, and writes each transmission of a sender and each drop.  A packet
     may have been sent several times: what counts is its last transmission before the drop.
@@ -49,8 +49,8 @@ def part(scenario: Scenario) -> tuple[float, int]:
         of_flow = sent[sent["flow"] == f]
         time, seq = of_flow["time"].to_numpy() - made.origin, of_flow["seq"].to_numpy()
         with_former = np.concatenate([[False], time[1:] == time[:-1]])  # of each transmission
-        last = {}  # of each packet, whether it left with the packet before when it was last sent
-        lost = np.flatnonzero(after & (drops.flow == f))  # places in ``drops``
+        last = {}  # by packet: whether it left with the packet before, when it was last sent
+        lost = np.flatnonzero(after & (drops.flow == f))  # indices of ``drops``
         k = 0  # the next transmission of the flow
         for i in lost:
             while k < time.size and time[k] <= drops.time[i]:
@@ -70,7 +70,7 @@ def main() -> None:
         for index in range(CASES):
             scenario = case(family, index, seed)
             if len({member.rtt for member in scenario.members}) == 2:
-                in_pairs, losses = part(scenario)
+                in_pairs, losses = part_in_pairs(scenario)
                 parts.append(in_pairs)
                 name = f"{family}/{index} of seed {seed}"
                 print(f"{name}: {in_pairs:.2f} of {losses} lost packets", flush=True)

@@ -54,8 +54,9 @@ MODELS = ("rounds", "fluid")
 def _htcp_round(f: Any) -> tuple[float, ...]:
     """The law's stored numbers after a round trip, in the order of ``state``.
 
-    It updates the largest RTT so far, and the largest filtered throughput since the last cut.  An
-    RTT that exceeds the largest by more than 20 ms does not count (``measure_rtt``).
+    The law H-TCP stores the largest RTT so far and the largest filtered throughput since the last
+    loss.  An RTT that exceeds the largest by more than 20 ms does not count, as in ``measure_rtt``
+    of Linux.
     """
     most, rate = max(f.most_rtt, f.base_rtt), f.window / f.rtt
     if most < f.rtt <= most + 0.02:
@@ -69,7 +70,8 @@ def _htcp_round(f: Any) -> tuple[float, ...]:
 def _htcp_loss(f: Any) -> tuple[float, ...]:
     """The law's stored numbers at a loss, in the order of ``state``.
 
-    It chooses the factor of the cut (``htcp_beta_update``), and makes the largest RTT smaller.
+    The law H-TCP chooses the factor by which it multiplies the window, as in ``htcp_beta_update``
+    of Linux.  It also makes the stored largest RTT smaller, so that old RTTs are forgotten.
     """
     steady = 0.8 * f.old_rate <= f.most_rate <= 1.2 * f.old_rate
     factor = 0.5
@@ -88,29 +90,32 @@ def _htcp_loss(f: Any) -> tuple[float, ...]:
     cut=lambda f: max(2.0, math.floor(f.factor * f.window)),
 )
 def htcp(f: Any) -> float:
-    """alpha: it grows from one second after the last loss on, and is scaled with the RTT."""
+    """H-TCP's growth of the window in a round trip, alpha, packets.
+
+    It grows from one second after the last loss on, and is scaled with the RTT.
+    """
     late = max(f.elapsed - 1.0, 0.0)
     growth = math.floor(1.0 + 10.0 * late + 0.25 * late**2)
     scale = min(max(0.1 / f.base_rtt, 0.5), 10.0)
     return 2.0 * (1.0 - f.factor) * max(1.0, math.floor(growth / scale))
 
 
-def _most_delay(f: vm.Source) -> float:
-    """The largest queueing delay at a loss so far, s, which the law stores."""
+def _largest_delay(f: vm.Source) -> float:
+    """What Illinois stores at a loss: the largest queueing delay at a loss so far, s."""
     return max(f.memory, f.rtt - f.base_rtt)
 
 
 def _illinois_cut(f: vm.Source) -> float:
-    """The window after a loss: W (1 - beta), where beta grows with the delay from 1/8 to 1/2."""
+    """Illinois's window after a loss, W (1 - beta); beta grows with the delay from 1/8 to 1/2."""
     delay, most = f.rtt - f.base_rtt, max(f.memory, f.rtt - f.base_rtt)
     part = min(max((delay - 0.1 * most) / (0.7 * most), 0.0), 1.0) if most > 0.0 else 1.0
     beta = 0.125 + 0.375 * part if f.window >= 15.0 else 0.5
     return max(2.0, math.floor(f.window * (1.0 - beta)))
 
 
-@vm.register_law("illinois", cut=_illinois_cut, remember=_most_delay)
+@vm.register_law("illinois", cut=_illinois_cut, remember=_largest_delay)
 def illinois(f: vm.Source) -> float:
-    """alpha: 10 packets per round trip without delay, 0.3 at the largest delay."""
+    """Illinois's growth in a round trip, alpha: 10 packets without delay, 0.3 at the largest."""
     delay, most = f.rtt - f.base_rtt, max(f.memory, f.rtt - f.base_rtt)
     low = 0.01 * most  # up to this delay alpha is 10
     if f.window < 15.0 or f.memory == 0.0:
@@ -123,13 +128,13 @@ def illinois(f: vm.Source) -> float:
 
 @vm.register_law("scalable", decrease=0.875)
 def scalable(f: vm.Source) -> float:
-    """One packet for 50 ACKs, or per round trip if the window is smaller."""
+    """Scalable's growth: one packet for 50 ACKs, or per round trip if the window is smaller."""
     return max(1.0, f.window / 50.0)
 
 
 @vm.register_law("veno", cut=lambda f: math.floor(f.window * (0.8 if f.backlog < 3.0 else 0.5)))
 def veno(f: vm.Source) -> float:
-    """As Reno, but half as fast while 3 packets or more are queued."""
+    """Veno's growth: as Reno's, but half as fast while 3 packets or more are queued."""
     return 1.0 if f.backlog < 3.0 else 0.5
 
 
@@ -169,6 +174,31 @@ def in_ns2(law: str, rival: str, index: int) -> np.ndarray:
     return np.asarray(rates[:, 0] / rates.sum(axis=1))
 
 
+def row(law: str, rival: str, networks: int) -> str:
+    """A row of the table: mean errors of the share of ``law`` beside ``rival``; prints each case.
+
+    The last number is the mean error that chance alone would make.
+    """
+    errors: dict[str, list[float]] = {model: [] for model in MODELS}
+    by_chance = []
+    for index in range(networks):
+        runs, scenario = in_ns2(law, rival, index), network(law, rival, index)
+        variance = 2.0 * runs.var(ddof=1) / len(runs)  # of the difference of two means of such runs
+        said = f"{law} {rival} {index}: ns-2 {runs.mean():.3f}"
+        for model in MODELS:
+            found = vm.predict(scenario, model)
+            share = found.shares["own"]
+            if share is None:
+                raise ValueError(f"{law} beside {rival}: {model} has no share")
+            errors[model].append(abs(share - runs.mean()))
+            said += f", {model} {share:.3f}"
+        # the mean magnitude of a normal error with this variance
+        by_chance.append(math.sqrt(2.0 / math.pi * variance))
+        print(said, flush=True)
+    means = [f"{np.mean(each):.3f}" for each in (*errors.values(), by_chance)]
+    return f"| {law} | {rival} | {' | '.join(means)} |"
+
+
 def main() -> None:
     """Print each case, then the table of mean errors."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -178,27 +208,7 @@ def main() -> None:
     for law in given.laws:
         if law not in LAWS:
             parser.error(f"'{law}' is not allowed; one of {', '.join(LAWS)}")
-    table = []
-    for law in given.laws:
-        for rival in RIVALS:
-            errors: dict[str, list[float]] = {model: [] for model in MODELS}
-            chances = []
-            for index in range(given.networks):
-                runs, scenario = in_ns2(law, rival, index), network(law, rival, index)
-                variance = 2.0 * runs.var(ddof=1) / len(runs)  # of ns-2's mean and of the model's
-                said = f"{law} {rival} {index}: ns-2 {runs.mean():.3f}"
-                for model in MODELS:
-                    found = vm.predict(scenario, model)
-                    share = found.shares["own"]
-                    if share is None:
-                        raise ValueError(f"{law} beside {rival}: {model} has no share")
-                    errors[model].append(abs(share - runs.mean()))
-                    said += f", {model} {share:.3f}"
-                # the mean magnitude of a normal error with this variance
-                chances.append(math.sqrt(2.0 / math.pi * variance))
-                print(said, flush=True)
-            means = [f"{np.mean(each):.3f}" for each in (*errors.values(), chances)]
-            table.append(f"| {law} | {rival} | {' | '.join(means)} |")
+    table = [row(law, rival, given.networks) for law in given.laws for rival in RIVALS]
     print("\n| law | beside | rounds | fluid | chance |\n| --- | --- | ---: | ---: | ---: |")
     print("\n".join(table))
 

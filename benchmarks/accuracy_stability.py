@@ -30,10 +30,10 @@ from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 
 FAMILIES = ("vegas", "vegas, random loss", "reno, RED", "both, RED")
-ASIDE = 0.02  # distance of the tested points from the boundary, relative
-FOLDS = 4.0  # e-folds of growth or decay that a run is meant to show
-NUDGE = 1e-5  # relative change of the capacity, which disturbs the equilibrium
-MOST = 2e6  # largest number of steps of a run
+DISTANCE = 0.02  # relative distance of the tested points from the boundary
+E_FOLDS = 4.0  # so many times an oscillation should grow or decay by the factor e in a run
+DISTURBANCE = 1e-5  # relative change of the capacity, which disturbs the equilibrium
+MAX_STEPS = 2e6  # of a run
 
 
 class Case(NamedTuple):
@@ -67,7 +67,8 @@ class Case(NamedTuple):
     def loop(self, x: float, _: float = 1.0) -> Loop | None:
         """The control loop of the case with the factor ``x``, linearised at its equilibrium.
 
-        The factor multiplies the capacity, or with RED all RTTs.  The result is ``None`` if there
+        ``hopf.crossings`` calls it with two arguments, of which the second is not used here.  The
+        factor multiplies the capacity, or with RED all RTTs.  The result is ``None`` if there
         is no equilibrium, and if the packets' transmission times exceed an RTT, so that there is no
         such scenario.
         """
@@ -128,7 +129,7 @@ def boundaries(rng: np.random.Generator) -> Iterator[tuple[Case, hopf.Crossing]]
             yield case, leading[0]
 
 
-def swing(queue: Floats, time: Floats, period: float, begin: float, end: float) -> float:
+def growth_rate(queue: Floats, time: Floats, period: float, begin: float, end: float) -> float:
     """The growth rate, 1/s, of the queue's peak-to-peak amplitude from ``begin`` to ``end``.
 
     The amplitude is that over a time of ``period`` s.
@@ -145,19 +146,19 @@ def measured(case: Case, x: float) -> tuple[bool, float, float]:
     ``x`` is the free factor of the case: on its capacity, or with RED on all its RTTs.  The result
     is three values: whether the equilibrium is stable by the model, the growth rate of the queue's
     oscillation by the model, and the growth rate in a run of the simulator, both in 1/s.  The run
-    begins at the equilibrium of a link whose capacity is larger by the part ``NUDGE``.
+    begins at the equilibrium of a link whose capacity is larger by the part ``DISTURBANCE``.
 
     Raises ``ValueError`` if either link has no equilibrium.
     """
-    rest, near = place(case.at(x)), place(case.at(x, faster=1.0 + NUDGE))
+    rest, near = place(case.at(x)), place(case.at(x, faster=1.0 + DISTURBANCE))
     if isinstance(rest, str) or isinstance(near, str):
         raise ValueError(f"no equilibrium beside the boundary: {rest}, {near}")
     predicted = assess(rest.loop)
     root, R = predicted.root, rest.loop.rtt
     # an amplitude is that over ``span`` seconds
     span = max(1.5 * predicted.period, 2.0 * float(R.max()))
-    # the run's length in s: FOLDS e-folds, the time to settle, and a first and a last amplitude
-    length = FOLDS / abs(root.real) + 8.0 * float(R.max()) + 2.0 * span
+    # the run's length in s: E_FOLDS e-folds, the time to settle, and a first and a last amplitude
+    length = E_FOLDS / abs(root.real) + 8.0 * float(R.max()) + 2.0 * span
     # With steps of h seconds, the simulator's interpolation damps an oscillation of frequency w by
     # the part (w h)^2/8 per round trip, that is at a rate of (w h)^2/(8 rtt). With this h the rate
     # is a tenth of the predicted growth rate, for the shortest RTT and if ``clip`` keeps h.
@@ -165,7 +166,7 @@ def measured(case: Case, x: float) -> tuple[bool, float, float]:
     least = float((R - rest.delay).min())  # the shortest RTT with an empty queue, s
     # the simulator takes its step as a part of this RTT
     step = float(np.clip(h / least, 1 / 512, 1 / 32))
-    length = min(length, MOST * step * least)
+    length = min(length, MAX_STEPS * step * least)
     scenario = case.at(x, length)
     samples = int(np.clip(24 * length / predicted.period, 2001, 400_001))
     begin = feedback.Equilibrium(near.delay, near.window)
@@ -173,7 +174,7 @@ def measured(case: Case, x: float) -> tuple[bool, float, float]:
     return (
         predicted.stable,
         root.real,
-        swing(run.queue[:, 0], run.time, span, 0.4 * length, length),
+        growth_rate(run.queue[:, 0], run.time, span, 0.4 * length, length),
     )
 
 
@@ -184,7 +185,7 @@ def main(points: int, seed: int) -> int:
     print(f"{'family':20} {'factor':>9} {'w, 1/s':>9} {'side':>7} {'root':>10} {'measured':>10}")
     for _ in range(points):
         case, at = next(found)
-        for factor in (1.0 - ASIDE, 1.0 + ASIDE):
+        for factor in (1.0 - DISTANCE, 1.0 + DISTANCE):
             stable, predicted, grew = measured(case, at.x * factor)
             fits = (grew < 0.0) == stable
             wrong += not fits

@@ -1,6 +1,9 @@
-"""Measures the CPU seconds of the arrival recursion for up to a million flows, and its residual.
+"""Measures the CPU seconds of the closed form for Vegas flows that arrive one after another.
 
 python -m benchmarks.arrivals
+
+The closed form (``equilibrium.arrivals``) solves an equation at each arrival.  The program also
+prints by how much the solutions miss the equation, relative to the capacity.
 """
 
 from __future__ import annotations

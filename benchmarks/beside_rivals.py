@@ -38,14 +38,18 @@ def main() -> None:
     heads = [f"{title}: error | answered | CPU s" for title in FAMILIES.values()]
     print(f"| | {' | '.join(heads)} |\n| --- " + "| ---: " * 6 + "|")
     for model, name in MODELS.items():
-        cells = [cell for family in FAMILIES for cell in figures(model, family, seed)]
+        cells = [cell for family in FAMILIES for cell in cells_of(model, family, seed)]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
-    cells = [cell for family in FAMILIES for cell in ("", "", f"{rival(family, seed):.1f}")]
+    cells = [cell for family in FAMILIES for cell in ("", "", f"{cpu_of_ns2(family, seed):.1f}")]
     print(f"| ns-2, five runs | {' | '.join(cells)} |")
 
 
-def figures(model: str, family: str, seed: int) -> tuple[str, str, str]:
-    """Texts for a table: mean error with standard error, cases answered, median CPU seconds."""
+def cells_of(model: str, family: str, seed: int) -> tuple[str, str, str]:
+    """Three cells of the table for a model and a family of cases, as texts.
+
+    They are the mean error with its standard error, the number of cases that the model answers, and
+    the median of the CPU seconds of an answer.
+    """
     judge(family, 0, load(seed)[f"{family}/0"], seed, model)  # compiles or loads once
     found = outcomes(1, seed, (family,), model=model)
     errors = np.array([abs(o.error) for o in found if not np.isnan(o.error)])
@@ -54,7 +58,7 @@ def figures(model: str, family: str, seed: int) -> tuple[str, str, str]:
     return f"{errors.mean():.1%} ± {se:.1%}", f"{errors.size} of {len(found)}", f"{cpu:.2g}"
 
 
-def rival(family: str, seed: int) -> float:
+def cpu_of_ns2(family: str, seed: int) -> float:
     """The CPU seconds that five runs of ns-2 take: the median over a few cases of the family.
 
     ``family`` is a kind of random scenarios (``FAMILIES``), and ``seed`` the seed of their draw.

@@ -76,7 +76,7 @@ def draw(rng: np.random.Generator) -> Scenario:
 
 
 # Assumptions on single packets, which the fluid model makes, too: they need not hold
-SHARED = {"buffer-holds-bursts", "many-packets-queued"}
+ABOUT_PACKETS = {"buffer-holds-bursts", "many-packets-queued"}
 
 
 def claims(scenario: Scenario) -> Iterator[Claim]:
@@ -88,7 +88,7 @@ def claims(scenario: Scenario) -> Iterator[Claim]:
     for model in MODELS:
         answer = predictor.predict(scenario, model)
         broken = {a.name for a in answer.assumptions if a.holds is not True}
-        if answer.throughput is None or broken - SHARED:
+        if answer.throughput is None or broken - ABOUT_PACKETS:
             continue
         if reference is None:
             run = continuous.run(scenario, sample=scenario.run.duration)

@@ -111,17 +111,18 @@ def cases(folder: Path) -> Iterator[tuple[str, dict[str, Any], Path]]:
 def without(table: dict[str, Any], *keys: str) -> dict[str, Any]:
     """The table of a scenario file without these keys of its links and flows."""
     result = copy.deepcopy(table)
-    for place in (*result["link"], *result["flow"]):
+    for link_or_flow in (*result["link"], *result["flow"]):
         for key in keys:
-            place.pop(key, None)
+            link_or_flow.pop(key, None)
     return result
 
 
 def truth(scenario: Scenario, key: str) -> str:
     """The true value of ``key``, such as ``link[0].buffer``, as text (s, packets or pkt/s)."""
-    kind, _, rest = key.partition("[")  # "link" or "flow", its number and the field
-    place = (scenario.links if kind == "link" else scenario.flows)[int(rest.partition("]")[0])]
-    return f"{getattr(place, key.rpartition('.')[2]):.6g}"
+    kind, _, number_and_field = key.partition("[")  # ``kind`` is "link" or "flow"
+    number, _, field = number_and_field.partition("].")
+    link_or_flow = (scenario.links if kind == "link" else scenario.flows)[int(number)]
+    return f"{getattr(link_or_flow, field):.6g}"
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Measures the CPU seconds of first answers on the command line, and the libraries they import.
+"""Measures the CPU seconds of commands that run in a new process, and the libraries they import.
 
     python -m benchmarks.first_answer [--runs 3] [--other PYTHON]
 

@@ -59,7 +59,7 @@ def drawn(n: int, seed: int = 1) -> list[Scenario]:
 
 
 def cpu(work: Callable[[], Any], repeats: int = 5) -> float:
-    """The least CPU seconds of several warm calls."""
+    """The least CPU seconds of several calls of ``work``, after a first call that compiles."""
     work()
     best = np.inf
     for _ in range(repeats):
@@ -75,7 +75,8 @@ def euler(seconds: float, h: float = 1e-5) -> list[float]:
     This is the simplest program for the same equations, to which the fluid model's speed is
     compared.  The result has the packets that each source has sent.
     """
-    c, rtt, alpha, full = 1080.0, 0.08, 3.0, 21.0  # full: queue at which Reno halves its window
+    c, rtt, alpha = 1080.0, 0.08, 3.0  # pkt/s, s, packets
+    full = 21.0  # the queue in packets at which Reno loses a packet and halves its window
     windows, queue, done = [10.0, 10.0], 0.0, [0.0, 0.0]  # done: packets sent by each source
     for _ in range(round(seconds / h)):
         delay = rtt + queue / c

@@ -27,7 +27,7 @@ def random_case(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     Shapes: [links, flows]; [links] pkt/s; [flows] packets; [flows] s.
     """
     links, flows = int(rng.integers(1, 21)), int(rng.integers(1, 61))
-    A = (rng.random((links, flows)) < rng.uniform(0.05, 0.9)).astype(float)
+    A = (rng.random((links, flows)) < rng.uniform(0.05, 0.9)).astype(float)  # routing matrix
     A[rng.integers(links, size=flows), np.arange(flows)] = 1  # each flow crosses a link
     c = 10 ** rng.uniform(1, 3, links)
     if rng.random() < 1 / 3:  # copies of links, and a link that carries the traffic of all

@@ -1,10 +1,11 @@
-"""Shows how much ns-2's results change if a default of 1999 to 2001 is forgotten.
+"""Shows how much ns-2's results change if one parameter has its default of 2.35, not its old one.
 
     python -m benchmarks.old_defaults        # the tables of docs/ns2.md, in a few CPU minutes
 
-The first table is for the six columns of table 2 of the paper `evaluation`. All parameters but one
-have the values of 1999 to 2001, and this one has that of ns-2 2.35. The table has the largest
-relative change of a flow's count of acknowledged packets.
+The papers are from 1999 to 2001, and some defaults of ns-2 have changed since then. The first table
+is for the six columns of table 2 of the paper `evaluation`. All parameters but one have the values
+of 1999 to 2001, and this one has that of ns-2 2.35. The table has the largest relative change of a
+flow's count of acknowledged packets.
 
 The second table has the ratio of Vegas's throughput to Reno's on the link of `devendictis`, for
 several buffers, with the old value of useHeaders_ and with that of ns-2 2.35.

@@ -1,5 +1,7 @@
 """Measures the speed of the steady-state solver, and its error against a 50-digit reference.
 
+The solver (``equilibrium.secular``) finds the queueing delay at which the rates of Vegas flows add
+up to the capacity.
 ``python benchmarks/secular.py`` times the solver.  ``--accuracy [N]`` compares N random cases
 (default 100,000) of seven families, some of them numerically difficult, with a reference computed
 to 50 digits with ``decimal``.  ``--jax`` compares the JAX path with the NumPy path.
@@ -101,7 +103,10 @@ def _decimal(value: Fraction) -> decimal.Decimal:
 
 
 def units(rates: np.ndarray, exact: list[decimal.Decimal]) -> float:
-    """The largest error of a case's rates, in units in the last place of the reference."""
+    """The largest error of a case's rates, in units in the last place of a float (ulp).
+
+    ``rates`` come from the solver, ``exact`` from ``reference``.
+    """
     worst = 0.0
     for found, true in zip(rates.tolist(), exact, strict=True):
         error = abs(decimal.Decimal(found) - true)

@@ -53,7 +53,7 @@ SIZES = (  # model, variant, numbers of points of the figure
     ("fluid", "paper", (100, 300, 1_000, 3_000, 10_000)),
     ("rounds", "ns2", (10, 30, 100, 200)),
 )
-PICTURE = Path(__file__).parents[1] / "docs" / "static" / "sweep-time.png"
+FIGURE = Path(__file__).parents[1] / "docs" / "static" / "sweep-time.png"
 
 
 def timed(model: str, variant: str, points: int, folder: Path) -> tuple[float, float]:
@@ -98,7 +98,7 @@ def main() -> None:
     """Print a line for each case, then draw the figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--whole", action="store_true")
-    parser.add_argument("--figure", type=Path, default=PICTURE)
+    parser.add_argument("--figure", type=Path, default=FIGURE)
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before the first case")
     with tempfile.TemporaryDirectory(prefix="vegasmodel-sweeps-") as name:
