@@ -279,6 +279,36 @@ def test_a_flow_of_the_trace_that_goes_on_after_its_stop_is_said(last, said):
     )
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "stops at 6 s, in the trace at 3 s; its average includes the time from there on"),
+        ({"stop": 5.0}, "stops at 5 s, in the trace at 3 s; its average includes"),
+        ({"stop": 4.0}, ""),  # sent at most a second after its last packet in the trace
+        ({"size": 200.0}, ""),  # it has sent all its data
+    ],
+)
+def test_a_flow_that_stops_earlier_in_the_trace_is_said(more, said):
+    """The trace lasts 6 s, and one flow sends in its first 3 s only."""
+    seen = scenario()
+    flows = (dataclasses.replace(seen.flows[0], **more), seen.flows[1])
+    seen = dataclasses.replace(seen, flows=flows)
+    ends = {each: 3.0 if each == seen.flows[0].name else 6.0 for each in ("a", "b")}
+    rates = np.array([[100.0 * (t <= end) for end in ends.values()] for t in range(1, 7)])
+    trace = small_rates(rates, last=list(ends.values()))
+    found = [a for a in measured.to_prediction(trace, seen).assumptions if a.name == "same-stops"]
+    assert [said in a.detail for a in found] == ([True] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("lasts", "said"), [((3.0, 6.0), "a sends nothing after 3 s"), ((3.0, 3.0), None)]
+)
+def test_inspect_says_which_flows_end_before_the_others(lasts, said, tmp_path):
+    rates = np.array([[100.0 * (t <= last) for last in lasts] for t in range(1, 7)])
+    small_rates(rates, last=lasts).write(tmp_path / "t.parquet")
+    assert inspect(tmp_path / "t.parquet")["doubts"].get("same-ends") == said
+
+
 @pytest.mark.parametrize("stop", [None, 6.0])
 def test_a_flow_that_stops_at_the_end_of_the_run_may_go_on_after_it(stop):
     trace, seen = small_rates(np.full((6, 2), 100.0), last=[60.0, 60.0]), scenario()

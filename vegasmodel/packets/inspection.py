@@ -11,7 +11,7 @@ import numpy as np
 
 from vegasmodel.fields.lists import few
 from vegasmodel.metrics import Floats
-from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
+from vegasmodel.packets.activity import ends_early, idle_flows, windows_a_round_trip
 from vegasmodel.packets.capacity import bound_of_mean_size
 from vegasmodel.packets.estimate import bound_by_bytes, estimate
 from vegasmodel.packets.estimated import Estimate
@@ -103,13 +103,14 @@ def _bits(trace: Trace, capacity: Estimate) -> float:
 def doubts(trace: Trace) -> dict[str, str]:
     """The assumptions about a trace that are in doubt: each name, and a text that says why.
 
-    Some doubts arose when the file was read (``Trace.doubts``). Four assumptions are tested here,
+    Some doubts arose when the file was read (``Trace.doubts``). Five assumptions are tested here,
     because they depend on the values:
 
     - ``usual-units``: the values have the units that the file's format prescribes.
     - ``no-idle-flows``: every flow has data to send most of the time.
     - ``one-queue``: the packets of all flows of a capture wait in the same queue.
     - ``known-throughput``: each flow's throughput is known for at least 90 % of its time.
+    - ``same-ends``: no flow ends before the others do, at the end of the trace.
     """
     idle = idle_flows(trace)
     found = {**trace.doubts, **unlikely_units(trace, idle)}
@@ -118,6 +119,10 @@ def doubts(trace: Trace) -> dict[str, str]:
         found["no-idle-flows"] = few(texts, clauses=True)
     if others := apart(trace, idle):
         found["one-queue"] = others
+    ends = {name: end for name, end in ends_early(trace).items() if name not in idle}
+    if 0 < len(ends) < len(trace.flows) - len(idle):
+        texts = [f"{name} sends nothing after {end:.4g} s" for name, end in ends.items()]
+        found["same-ends"] = few(texts, clauses=True)
     delivered = trace.known("throughput")
     if delivered is not None:
         seconds = seconds_in(trace, first_and_last_packets(trace))

@@ -12,7 +12,7 @@ import numpy as np
 from vegasmodel.fields.lists import few
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.ack_delays import ack_delays
-from vegasmodel.packets.activity import idle_flows
+from vegasmodel.packets.activity import ends_early, idle_flows
 from vegasmodel.packets.gaps import unknown_throughputs
 from vegasmodel.packets.inspection import unlikely_units
 from vegasmodel.packets.one_queue import apart
@@ -74,11 +74,15 @@ def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
 
 
 def _stops(pairing: Pairing) -> tuple[Assumption, ...]:
-    """Warn if flows of the trace go on for over ``SAME_STOP`` s after the scenario's ``stop``.
+    """Warn if flows of the trace stop at other times than the scenario says, by ``SAME_STOP`` s.
 
     The throughput of a flow is measured up to its ``stop``, so what the trace has of the flow after
     this time is left out. A flow that stops before the end of the warm-up has no throughput. There
     is no warning about a ``stop`` at the end of the run, because all averages end then.
+
+    A flow may also stop earlier in the trace (``ends_early``). Its average then includes the time
+    in which it is silent. A flow of finite size stops when it has sent all its data, so there is no
+    warning about it.
 
     The warning is the assumption ``same-stops``, marked as not holding.  Without a reason to warn,
     the result is empty.
@@ -86,9 +90,14 @@ def _stops(pairing: Pairing) -> tuple[Assumption, ...]:
     lasts, scenario = pairing.trace.get("last"), pairing.scenario
     if lasts is None:
         return ()
-    differences = []
+    differences, ends = [], ends_early(pairing.trace)
     for member, i in zip(scenario.members, pairing.order, strict=True):
-        last, stop = float(lasts[i]), member.stop
+        last, stop = float(lasts[i]), min(member.stop, scenario.run.duration)
+        end = ends.get(pairing.trace.flows[i], math.inf)
+        if member.flow.long_lived and stop - end > SAME_STOP:
+            text = f"{member.name} stops at {stop:g} s, in the trace at {end:.4g} s"
+            text += "; its average includes the time from there on, in which it sends nothing"
+            differences.append(text)
         if stop < scenario.run.duration and last - stop > SAME_STOP:
             text = f"{member.name} stops at {stop:g} s, in the trace at {last:.4g} s"
             text += "; what it sends after its stop is left out"

@@ -153,10 +153,12 @@ ASSUMPTIONS = MappingProxyType(
         "losses may be wrong; `rounds` has these mechanisms",
         "same-vegas": "the model and the measurement have the same "
         "variant of Vegas (paper, ns-2, Linux)",
+        "same-ends": "all flows of the trace go on until it ends; if not, a scenario needs the "
+        "`stop` of the others, which `new --from-trace` writes",
         "same-starts": "flows start in the model when they start in the trace (`start`)",
-        "same-stops": "no flow goes on in the trace after it stops in the model (`stop`). What the "
-        "trace has of a flow after its `stop` is left out of the averages. A flow that stops "
-        "earlier in the trace than in the model gives no warning",
+        "same-stops": "flows stop in the model when they stop in the trace (`stop`). What the "
+        "trace has of a flow after its `stop` is left out of the averages. If a flow stops earlier "
+        "in the trace, its average includes the time in which it sends nothing",
         "same-delayed-acks": "receivers delay their ACKs in the model as they do in the trace "
         "(`delayed_ack`)",
         "same-jitter": "before they send, senders wait for as long in the model as in the "
