@@ -270,3 +270,7 @@ def test_the_reason_against_a_scenario_is_a_sentence() -> None:
     assert continuous.unsupported(small) == f"{said_of_size} scenario's"
     named = said.replace("the continuous fluid", "the simulator `fluid`")
     assert methods.unsupported(two) == named
+    marks = Link(100.0, buffer=30.0, queue=Red(5.0, 15.0, ecn=True))
+    both = Scenario([marks], [Flow("vegas", 0.1, variant="ns2", size=30.0)])
+    said = "the simulator `fluid` does not simulate RED that marks packets (ecn) or flows of finite"
+    assert methods.unsupported(both) == f"{said} size"

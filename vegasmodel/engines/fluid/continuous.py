@@ -101,12 +101,10 @@ def unsupported(
     queues = DropTail | Red if red else DropTail
     other = "a queue other than drop-tail or RED" if red else "a queue other than drop-tail"
     link, flows = scenario.links[0], scenario.flows
-    # Without ``red``, any RED queue is one of the reasons below. With ``red``, only RED that marks
-    # packets is a reason. The text then names this reason only, not those that may come on top.
-    if red and isinstance(link.queue, Red) and link.queue.ecn:
-        return f"{name} does not simulate RED that marks packets (ecn)"
     reasons = {
         "more than one link": len(scenario.links) > 1,
+        # without ``red``, any RED queue is the next reason
+        "RED that marks packets (ecn)": red and isinstance(link.queue, Red) and link.queue.ecn,
         other: not isinstance(link.queue, queues),
         "random loss": link.loss > 0 and not random_loss,
         "a link that loses every packet": link.loss == 1 and random_loss,
