@@ -24,6 +24,8 @@ def test_students_t_quantiles() -> None:
         found = [metrics.student_t(freedom, tests) for freedom in freedoms]
         expected = [stats.t.isf(0.025 / tests, freedom) for freedom in freedoms]
         np.testing.assert_allclose(found, expected, rtol=1e-10)
+        beyond = [metrics.student_quantile(freedom, 0.05 / tests) for freedom in freedoms]
+        np.testing.assert_allclose(beyond, expected, rtol=1e-10)
     assert math.isnan(metrics.student_t(0))
 
 

@@ -234,11 +234,11 @@ def student_t(freedom: int, tests: int = 1) -> float:
     """
     Integer(0).check(freedom, "freedom")
     Integer(1).check(tests, "tests")
-    return _student_quantile(freedom, 0.05 / tests) if freedom > 0 else math.nan
+    return student_quantile(freedom, 0.05 / tests) if freedom > 0 else math.nan
 
 
 @functools.cache
-def _student_quantile(freedom: int, beyond: float) -> float:
+def student_quantile(freedom: int, beyond: float) -> float:
     """The number that Student's t exceeds in magnitude with the probability ``beyond``.
 
     The angle a with tan(a) = t/sqrt(``freedom``) is found by bisection.

@@ -18,7 +18,7 @@ from vegasmodel import measurement
 from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Integer
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, student_quantile
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.scenario.changes import THRESHOLDS
@@ -165,14 +165,13 @@ class Tried:
         result is True, this value is added to ``self.side_only``, the values for which only the
         side of the target is known.
         """
-        from scipy.special import stdtrit
-
         scenario, n = runs[0].scenario, len(runs)
         value = float(self.field.of(scenario))
         figures = points.collected(self.points_at(np.full(n, value), self.scenario), runs)
         differences = self.target.of(figures, scenario) - self.target.value
         error = differences.std(ddof=1) / math.sqrt(n)
-        sure = bool(abs(differences.mean()) > stdtrit(n - 1, 1.0 - 0.5 * ERROR_PROBABILITY) * error)
+        quantile = student_quantile(n - 1, ERROR_PROBABILITY)
+        sure = bool(abs(differences.mean()) > quantile * error)
         if sure:
             self.side_only.add(value)
         return sure
