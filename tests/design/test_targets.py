@@ -50,6 +50,11 @@ beta = 3
         ("link.buffer", "share:vegas", "'share:vegas' lacks =VALUE; write share:GROUP=0.3"),
         ("link.buffer", "share:vegas>0.3", "lacks =VALUE.*for a bound write >= or <="),
         ("link.buffer", "share:vega>=0.3", "did you mean 'vegas'"),
+        ("link.buffer", "share:vega>=0.3", "share:GROUP>=VALUE with one of the groups"),
+        ("link.buffer", "share:law:veg<=0.3", "share:law:LAW<=VALUE with one of the laws"),
+        ("link.buffer", "ratio:vegas/ren>=1", "ratio:a/b>=VALUE with one of the groups"),
+        ("link.buffer", "ratio:vegas>=1", "ratio:a/b>=VALUE with two groups"),
+        ("link.buffer", "delay:far<=20ms", "delay<=VALUE, or delay:LINK<=VALUE with a link"),
         ("link.buffer", "share:vegas<>=0.3", "one of the groups of this scenario: vegas, reno"),
     ],
 )

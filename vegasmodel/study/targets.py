@@ -142,7 +142,7 @@ def read(text: str, scenario: Scenario) -> Target:
         raise FieldError("target", text, "text such as share:vegas=0.3")
     # "share:vegas>=0.3" has the kind "share", is of "vegas", and has the sense ">="
     head, equals, tail = text.rpartition("=")
-    sense = f"{head[-1]}=" if head.endswith((">", "<")) else "="
+    sense = _sense(text)
     kind, colon, of_whom = head.removesuffix(sense[:-1]).partition(":")  # without > or <
     if not equals and (wanted := text.partition(":")[0]) in KINDS:
         allowed = f"write {KINDS[wanted]}; for a bound write >= or <= (in quotes in a shell)"
@@ -186,6 +186,12 @@ def _value(value: str, kind: str, scenario: Scenario, text: str) -> float:
     return parse(value, "fraction", field="target", low_open=True, high=high)
 
 
+def _sense(text: str) -> str:
+    """The sign before the value of a target such as ``share:a>=0.3``: ``=``, ``>=`` or ``<=``."""
+    head = text.rpartition("=")[0]
+    return f"{head[-1]}=" if head.endswith((">", "<")) else "="
+
+
 def _link(link_name: str | None, scenario: Scenario, text: str) -> tuple[int, str]:
     """The number and the name of the link ``link_name``; those of the first link if it is ``None``.
 
@@ -195,7 +201,8 @@ def _link(link_name: str | None, scenario: Scenario, text: str) -> tuple[int, st
     names = [link.name for link in scenario.links]
     if link_name is not None and link_name not in names:
         kind = text.partition(":")[0]
-        allowed = f"{kind}=VALUE, or {kind}:LINK=VALUE with a link of this scenario: "
+        sense = _sense(text)
+        allowed = f"{kind}{sense}VALUE, or {kind}:LINK{sense}VALUE with a link of this scenario: "
         allowed += f"{few(names, NAMES_LISTED)}{rules.nearest(link_name, names)}"
         raise FieldError("target", text, allowed)
     number = 0 if link_name is None else names.index(link_name)
@@ -215,7 +222,8 @@ def _ratio(of_whom: str, scenario: Scenario, text: str) -> tuple[tuple[str, ...]
                 return (a,), (b,)
     first, slash, second = of_whom.partition("/")
     if not slash:
-        allowed = f"ratio:a/b=VALUE with two groups of this scenario: {few(names, NAMES_LISTED)}"
+        listed = few(names, NAMES_LISTED)
+        allowed = f"ratio:a/b{_sense(text)}VALUE with two groups of this scenario: {listed}"
         raise FieldError("target", text, allowed)
     sides = _several(first, scenario, text), _several(second, scenario, text)
     if both := [name for name in sides[0] if name in sides[1]]:
@@ -245,7 +253,8 @@ def _named(part: str, scenario: Scenario, text: str) -> list[str]:
     if part in names:
         return [part]
     if not part.startswith(OF_A_LAW):
-        allowed = "ratio:a/b=VALUE" if kind == "ratio" else f"{kind}:GROUP=VALUE"
+        form = "ratio:a/b" if kind == "ratio" else f"{kind}:GROUP"
+        allowed = f"{form}{_sense(text)}VALUE"
         allowed += " with one of the groups of this scenario: "
         its_law = any(group.law == part for group in scenario.flows)
         hint = f"; {OF_A_LAW}{part} means all flows with this law" if its_law else ""
@@ -253,7 +262,8 @@ def _named(part: str, scenario: Scenario, text: str) -> list[str]:
         raise FieldError("target", text, allowed)
     law, laws = part.removeprefix(OF_A_LAW), sorted({group.law for group in scenario.flows})
     if law not in laws:
-        allowed = "law:LAW in a ratio" if kind == "ratio" else f"{kind}:law:LAW=VALUE"
+        form = f"{kind}:law:LAW{_sense(text)}VALUE"
+        allowed = "law:LAW in a ratio" if kind == "ratio" else form
         allowed += " with one of the laws of this scenario: "
         raise FieldError("target", text, f"{allowed}{', '.join(laws)}{rules.nearest(law, laws)}")
     return [group.name for group in scenario.flows if group.law == law]
