@@ -304,7 +304,11 @@ def test_a_bound_on_one_of_several_groups_of_a_law_is_told_of_all_flows_of_the_l
     bound = ["--require", "share:vegas>=0.001"]
     assert run(["predict", str(path), "--model", "fluid", *bound]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "other flows with the law vegas are not counted: far; share:law:vegas has all" in out
+    said = "other flows with the law vegas are not counted: far; share:law:vegas has all"
+    assert said in out
+    assert run(["predict", str(path), "--model", "fluid", *bound, "--json"]) == 0
+    (note,) = json.loads(capsys.readouterr().out)["notes"]
+    assert said in note
 
 
 def test_a_miss_by_no_more_than_the_standard_error_is_said() -> None:

@@ -401,16 +401,20 @@ def _show(
             why = "; ".join(f"{each.model}: {each.reason}" for each in results[:3])
             raise FieldError("--plot", str(plot), f"a picture needs an answer ({why})")
         plots.save(plots.throughput_bars(scenario, results), plot)
+    warnings = dict.fromkeys(note for bound, _ in verdicts for note in bound.notes(scenario))
     if json:
-        more = {"uncertainty": [each.to_json() for each in uncertainties]} if errors else {}
+        document = tables.results_json(scenario, results)
+        if errors:
+            document["uncertainty"] = [each.to_json() for each in uncertainties]
         if verdicts:
-            more["requirements"] = [one.to_json() for _, each in verdicts for one in each]
-        console.print_json({**tables.results_json(scenario, results), **more})
+            document["requirements"] = [one.to_json() for _, each in verdicts for one in each]
+        if warnings:
+            document["notes"] = [*document.get("notes", ()), *warnings]
+        console.print_json(document)
         return
     tables.print_results(scenario, results, per_flow=flows, hint=hint)
     not_missed = [one for _, each in verdicts for one in each if one.met is not False]
     texts = [f"{one.bound} is {'met' if one.met else 'not known'}: {one}." for one in not_missed]
-    warnings = dict.fromkeys(note for bound, _ in verdicts for note in bound.notes(scenario))
     console.paragraphs([*texts, *(f"{note}." for note in warnings)])
     for each in uncertainties:
         rows = [
