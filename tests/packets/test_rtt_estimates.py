@@ -5,7 +5,8 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel.command_line import newfile
-from vegasmodel.packets.estimate import estimate
+from vegasmodel.packets.estimate import _as_one, estimate
+from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.trace import make
 
 JITTER = 20e-6  # s: what hosts add to an RTT, on average
@@ -108,3 +109,14 @@ def test_a_syn_gives_no_rtt_even_if_its_ack_comes_after_the_first_data(tmp_path)
     path.write_text("\n".join(events) + "\n")
     seen = np.asarray(vm.packets.read(path).data["rtt_min"])
     assert np.nanmin(seen) == pytest.approx(0.052)
+
+
+def test_a_common_rtt_lies_in_the_range_of_each_of_its_flows():
+    """In ms: a range from 99.5 has no value in common with one up to 99.4, but both with others."""
+    ranges = {"a": (99.0, 99.4, 99.4), "b": (99.1, 99.5, 99.7), "c": (99.5, 99.6, 99.8)}
+    ms = {name: [each / 1e3 for each in three] for name, three in ranges.items()}
+    found = {n: Estimate(value, low, high, "s", "") for n, (low, value, high) in ms.items()}
+    common = _as_one(found, 1e-3)
+    assert common["a"] == common["b"]
+    assert (common["a"].low, common["a"].value, common["a"].high) == (0.0991, 0.0994, 0.0994)
+    assert common["c"] == found["c"]

@@ -233,19 +233,18 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], negligible: float) -> dic
 def _as_one(found: Mapping[str, Estimate], packet: float) -> dict[str, Estimate]:
     """Give one RTT to flows whose RTTs the trace does not tell apart.
 
-    ``found`` are the estimated RTTs of the flows, each with a range from ``low`` to ``high``. One
-    RTT is given to the flow with the smallest estimate, and to each other flow that meets two
-    conditions:
+    ``found`` are the estimated RTTs of the flows, each with a range from ``low`` to ``high``. The
+    flows are tested in the order of their estimates. One RTT is given to the flow with the smallest
+    estimate, and to each other flow that meets two conditions:
 
-    - Its range begins at or below the end of the range of the smallest estimate. So the difference
-      of the two estimates may be chance.
+    - Its range and those of the flows found before have a value in common. So the differences of
+      the estimates may be chance.
     - Its estimate is at most ``packet`` seconds above the smallest one. In this time the bottleneck
       sends one packet, so the difference changes a window by at most one packet.
 
     Their common RTT is the smallest estimate, or the greatest ``low`` of their ranges if that
-    is larger. The range of the common RTT goes from this greatest ``low`` to the least ``high``,
-    but at least to the RTT. The ranges of three or more flows may have no value in common. Then the
-    common RTT lies above the range of some flow.
+    is larger. The range of the common RTT goes from this greatest ``low`` to the least ``high``.
+    It holds the values that agree with all these flows.
 
     The function then does the same with the remaining flows, until none remains.
     """
@@ -254,13 +253,14 @@ def _as_one(found: Mapping[str, Estimate], packet: float) -> dict[str, Estimate]
     while remaining:
         first = found[remaining[0]]
         most = first.value + packet
-        not_told_apart = [
-            n for n in remaining if found[n].low <= first.high and found[n].value <= most
-        ]
+        not_told_apart, low, high = [], first.low, first.high
+        for name in remaining:
+            each = found[name]
+            if each.value <= most and max(low, each.low) <= min(high, each.high):
+                not_told_apart.append(name)
+                low, high = max(low, each.low), min(high, each.high)
         if len(not_told_apart) > 1:
-            low = max(found[name].low for name in not_told_apart)
             value = max(first.value, low)
-            high = max(min(found[name].high for name in not_told_apart), value)
             how = (
                 f"one RTT for {len(not_told_apart)} flows, as the trace does not tell theirs "
                 f"apart: the {LEAST_OF_BASE}"
