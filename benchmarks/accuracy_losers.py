@@ -12,6 +12,7 @@ the sender had sent at the same instant as the packet before.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import tempfile
 from pathlib import Path
@@ -20,11 +21,12 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.accuracy_cases import CASES, case
+from benchmarks.arguments import at_least
 from vegasmodel.metrics import standard_error
 from vegasmodel.packets import ns2_script, run_output
 from vegasmodel.scenario import Scenario
 
-DRAWN = (("losses-jitter", 28112741), ("wide-jitter", 28112742))  # families of cases, and seeds
+DRAWN = {"losses-jitter": 28112741, "wide-jitter": 28112742}  # families of cases, and seeds
 COLUMNS = ["what", "time", "flow", *"abcdefg", "seq", "id"]  # of rtt.txt; the letters are unused
 
 
@@ -65,15 +67,24 @@ def main() -> None:
 
     It has a line for each network with two different RTTs, and for the mean of each family.
     """
-    for family, seed in DRAWN:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--families", choices=tuple(DRAWN), nargs="*", default=tuple(DRAWN))
+    parser.add_argument("--cases", type=at_least(1), default=CASES, help="of each family")
+    parser.add_argument("--seed", type=at_least(0), help="of all families")
+    options = parser.parse_args()
+    for family in options.families:
+        seed = DRAWN[family] if options.seed is None else options.seed
         parts = []
-        for index in range(CASES):
+        for index in range(options.cases):
             scenario = case(family, index, seed)
             if len({member.rtt for member in scenario.members}) == 2:
                 in_pairs, losses = part_in_pairs(scenario)
                 parts.append(in_pairs)
                 name = f"{family}/{index} of seed {seed}"
                 print(f"{name}: {in_pairs:.2f} of {losses} lost packets", flush=True)
+        if len(parts) < 2:
+            print(f"{family}: {len(parts)} networks with two different RTTs, too few for a mean")
+            continue
         error = float(standard_error(np.array(parts)))
         print(f"{family}: mean {np.mean(parts):.2f} +- {error:.2f} of {len(parts)} networks")
 

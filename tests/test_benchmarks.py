@@ -20,6 +20,8 @@ WRONG = {  # module and options: what the line must say
     "accuracy_feedback --cases 1": "'1' is not allowed; a whole number from 2 to 20",
     "accuracy_feedback --cases 21": "a whole number from 2 to 20",
     "accuracy_hosts --cases 1 --runs 1": "a whole number from 2 on",
+    "accuracy_losers --cases 0": "a whole number from 1 on",
+    "accuracy_losers --families some": "invalid choice: 'some'",
     "accuracy_own_laws foo": "one of htcp, illinois",
     "accuracy_red --cases 1": "a whole number from 2 on",
     "beside_rivals --seed 98": "no stored runs of seed 98",
