@@ -406,6 +406,49 @@ def test_the_last_packet_of_three_meets_a_pair_after_some_round_trips(
         assert rate == pytest.approx((3.0 - waits) / rtt, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("window", "rtt", "ns2"),
+    [
+        (5.0, 0.18, 1.004),
+        (5.0, 0.25, 0.500),
+        (5.0, 0.31, 0.342),
+        (7.0, 0.31, 0.351),
+        (9.0, 0.25, 1.000),
+        (9.0, 0.31, 0.518),
+        (9.0, 0.45, 0.349),
+    ],
+)
+def test_pairs_stay_where_slow_start_has_put_them(window: float, rtt: float, ns2: float) -> None:
+    """The last packet meets a pair after k waits of 100 ms; ``ns2`` packets wait in ns-2 2.35.
+
+    Slow start leaves pairs 100 ms apart: at 0 and 100 ms of a window of 5 or 7 packets, and at 200
+    ms, too, of one of 9. In the rest of the round trip there are no pairs. A packet that begins to
+    wait behind a pair waits k + 1 times before the next, where k is the number of whole pauses in
+    the gap beyond the last. After each wait without a pair it travels for a round trip. All gaps
+    add up to a round trip, so 1/(k + 1) packets wait on average.
+    """
+    last = 0.1 if window < 9.0 else 0.2  # place of the last pair
+    k = round((rtt - last) // 0.1) if rtt - last > 0.1 else 0
+    flow = Flow("sack", rtt, variant="ns2", delayed_ack=True, max_window=window, send_jitter=0.0)
+    case = Scenario((Link(2000.0, buffer=100.0),), (flow,), run=Run(100.0, 20.0, runs=1))
+    for model in ("fluid", "rounds"):
+        waits = window - vm.predict(case, model).throughput[0] * rtt
+        assert waits == pytest.approx(1.0 / (k + 1.0), abs=0.03)
+        assert waits == pytest.approx(ns2, abs=0.03)
+
+
+@pytest.mark.parametrize("rtt", [0.02, 0.05, 0.08, 0.13, 0.25])
+@pytest.mark.parametrize("window", [3.0, 5.0, 7.0, 9.0])
+def test_a_packet_waits_at_the_receiver_of_linux_as_long_as_in_rounds(
+    window: float, rtt: float
+) -> None:
+    """Linux adapts the pause to the flow, and answers each of the first 16 packets at once."""
+    flow = Flow("reno", rtt, variant="linux", delayed_ack=True, max_window=window, send_jitter=0.0)
+    case = Scenario((Link(2000.0, buffer=100.0),), (flow,), run=Run(100.0, 20.0, runs=1))
+    found = [vm.predict(case, model).throughput[0] * rtt for model in ("fluid", "rounds")]
+    assert found[0] == pytest.approx(found[1], abs=0.05)
+
+
 def test_a_packet_at_its_receiver_brings_no_ack_to_a_growing_window() -> None:
     """An odd window of N packets gets (N - 1)/2 ACKs in a round trip, each of which adds 1/N.
 

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from vegasmodel.engines.fluid.holds import MOST, held_alone
 from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.laws import find, foreign
 from vegasmodel.laws.law import FUNCTIONS, Law, Recovery
@@ -79,6 +80,13 @@ def senders(scenario: Scenario) -> np.ndarray:
         limit = flow.max_window // 1
         odd = math.isfinite(limit) and limit % 2 == 1
         flows[i]["holds_at_limit"] = odd and flow.delayed_ack and not smooth
+        # ns-2's Vegas doubles its window in every other round trip, which ``holds`` does not know
+        doubles = flows[i]["starts_slowly"] and flows[i]["doubling"] == 1
+        doubles = doubles or (flows[i]["starts_slowly"] and not flows[i]["decides_slow_start"])
+        if flows[i]["holds_at_limit"] and doubles and 1.0 < limit <= MOST:
+            runs, first = _runs(scenario, flow), float(flows[i]["initial_window"])
+            sent_in = scenario.transmission(flow)
+            flows[i]["held_alone"] = held_alone(runs, member.rtt, limit, first, 1.0 / sent_in)
     flows["number"], flows["rank"] = np.arange(flows.size), rank(scenario)
     decides = flows["once_a_round"] & ~flows["whole_window"]
     flows["same_rtt"] = np.all(flows["rtt"] == flows["rtt"][0])

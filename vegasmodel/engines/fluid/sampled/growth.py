@@ -321,16 +321,19 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
 def held_at_limit(flow: Sender, now: LinkState) -> float:
     """The mean number of packets whose ACK the receiver delays, if the window is ``max_window``.
 
-    A receiver that delays ACKs acknowledges every second packet. If the window is odd, the ACK of
-    its last packet waits for the first packet of the next window. This takes a round trip with the
-    present queueing delay, but at most ``ack_pause``. A window of one packet waits for
-    ``ack_pause`` each time.
+    A receiver that delays ACKs acknowledges every second packet. If the window is odd, one packet
+    is left over. It waits until it meets a pair, but at most for ``ack_pause``. A window of one
+    packet waits for ``ack_pause`` each time.
 
-    A window of three packets is one pair and one packet. Each time the packet has waited for
-    ``ack_pause`` it comes later behind the pair by this time, until it meets the next pair. If the
-    round trip lasts k to k + 1 times ``ack_pause``, this takes k + 1 round trips. The packet waits
-    for one round trip of them in all. Of larger windows pairs come at several times, so the packet
-    meets one of them earlier. This is not known here, and the result is too small at times.
+    While no packets queue, each pair stays at its place in the round trip, and ``held_alone`` is
+    the result. The queue of other flows moves the pairs. Two cases are then distinguished:
+
+    - A window of three packets is one pair and one packet. Each time the packet has waited for
+      ``ack_pause`` it comes later behind the pair by this time, until it meets the next pair. If
+      the round trip lasts k to k + 1 times ``ack_pause``, this takes k + 1 round trips. The packet
+      waits for one round trip of them in all.
+    - Of larger windows pairs come at several times, which are not known here. The packet is assumed
+      to wait once per round trip, for ``ack_pause`` at most. The result is too small at times.
 
     If the window is even, the result is 0. (``held_by_receiver`` gives such a number to the closed
     form ``red``, but without the queueing delay and the case of three packets.)
@@ -340,6 +343,8 @@ def held_at_limit(flow: Sender, now: LinkState) -> float:
     trip = flow.rtt + now.delay
     if flow.max_window < 2.0:
         return flow.ack_pause / (trip + flow.ack_pause)
+    if now.delay == 0.0 and flow.held_alone > 0.0:
+        return flow.held_alone
     if flow.max_window < 4.0:
         return 1.0 / (float(trip // flow.ack_pause) + 1.0)
     return min(1.0, flow.ack_pause / trip)

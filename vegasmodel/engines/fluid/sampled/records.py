@@ -79,6 +79,7 @@ class Sender:
     min_window: float  # packets
     max_window: float  # packets
     holds_at_limit: bool  # ``max_window`` is odd and ACKs are delayed (``growth.held_at_limit``)
+    held_alone: float  # packets that then wait at the receiver without a queue; 0: not known
     initial_window: float  # packets
     starts_slowly: bool  # it begins with slow start; not after probes (``probes_base``)
     measures_base: bool  # baseRTT is measured; else ``over_estimate`` stays
