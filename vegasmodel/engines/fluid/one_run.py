@@ -31,13 +31,17 @@ STEP = 0.5  # length of a step of ``sampled``, as a part of the shortest round t
 CONTINUOUS_STEP = 1.0 / 64.0  # the same, if windows change at every instant
 
 
-def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
+def one_run(
+    scenario: Scenario, common: tuple[Any, float, bool], flows: np.ndarray, k: int, time: Floats
+) -> dict[str, Any]:
     """Simulate run number k of the scenario.
 
-    Returns a dictionary: the averages after warmup, and samples at the times ``time`` of the
-    windows, the queueing delay, and the packets lost and delivered so far. It also has the number
-    of random numbers that were drawn (``draws``), each flow's number of timeouts, and the numbers
-    that the flows' laws keep at the end of the run (``kept``).
+    ``common`` is what all runs of the scenario have in common (``march_arguments``). ``flows`` are
+    the scenario's ``senders``, which the run changes. Returns a dictionary: the averages after
+    warmup, and samples at the times ``time`` of the windows, the queueing delay, and the packets
+    lost and delivered so far. It also has the number of random numbers that were drawn (``draws``),
+    each flow's number of timeouts, and the numbers that the flows' laws keep at the end of the run
+    (``kept``).
     """
     from vegasmodel.engines.fluid.sampled import march
 
@@ -48,7 +52,7 @@ def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict
         for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
             lost = flows["lost"].copy()  # at the beginning of this part of the run
             until_fall = False
-            further = (*march_arguments(scenario, flows), until_fall, out, time, record)
+            further = (*common, until_fall, out, time, record)
             advance(scenario, march.march, flows, state, end, *further)
     # after the warm-up the packets delivered are counted anew; the samples count from the start
     record[time.searchsorted(scenario.run.warmup) :, 2 * n + 1 :] += before.delivered

@@ -21,7 +21,7 @@ from vegasmodel.engines.fluid.methods import (
     one_run_suffices,
     unsupported,
 )
-from vegasmodel.engines.fluid.one_run import one_run, room
+from vegasmodel.engines.fluid.one_run import march_arguments, one_run, room
 from vegasmodel.engines.fluid.senders import own_law, senders
 from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
@@ -68,13 +68,14 @@ def run(
         return smooth
     time = continuous.instants(scenario.run.duration, sample)
     flows = senders(scenario)  # the records before any flow has started; each run gets a copy
+    common = march_arguments(scenario, flows)
     with series() as under_way:
-        found = [one_run(scenario, flows.copy(), 0, time)]
+        found = [one_run(scenario, common, flows.copy(), 0, time)]
         chance = by_chance(scenario) or found[0]["draws"] > 0
         number = runs or (scenario.run.runs if chance else 1)
         while not _done(found, number):
             under_way.wanted = max(number or MIN_RUNS, len(found) + 1)
-            found.append(one_run(scenario, flows.copy(), len(found), np.empty(0)))
+            found.append(one_run(scenario, common, flows.copy(), len(found), np.empty(0)))
     raise_faults(scenario)
     # the samples are those of the first run; all numbers of one run are averaged over the runs
     record = found[0]["record"]
