@@ -308,6 +308,19 @@ def test_elements_of_arrays_are_read_and_written(negative: bool, order: str) -> 
         np.testing.assert_array_equal(row, other)
 
 
+def test_a_step_is_compiled_for_numbas_types_of_its_arguments() -> None:
+    @whole
+    def step(row, table, part, fixed, values, x):  # type: ignore[no-untyped-def]
+        row.calls += table.size + part.size + fixed.size + values.size + int(x)
+
+    fixed = rows()
+    fixed.flags.writeable = False
+    arguments = rows()[1], rows(), np.zeros(4, ROW)[::2], fixed, np.zeros(3), 0.5
+    for _ in range(2):
+        on_demand.address(step, *arguments)
+    assert list(step.overloads) == [tuple(numba.typeof(one) for one in arguments)]
+
+
 def test_a_step_is_compiled_on_demand_and_called_by_its_address() -> None:
     @whole
     def step(row, values, x):  # type: ignore[no-untyped-def]

@@ -8,13 +8,16 @@ simulator calls the function by this address (``call``).
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.numpy_support import map_layout
 
 from vegasmodel.support.whole_program import WholeProgram
 
@@ -28,7 +31,24 @@ def address(step: Any, *arguments: Any) -> int:
     arguments of the same types as ``arguments``. It is compiled now, unless this was done before.
     """
     program: WholeProgram = step
-    return program.address(tuple(numba.typeof(one) for one in arguments))
+    return program.address(tuple(_kind(one) for one in arguments))
+
+
+def _kind(value: Any) -> Any:
+    """Numba's type of ``value``, as ``numba.typeof`` gives it.
+
+    For a record with many fields, ``numba.typeof`` takes long at each call. So the types of records
+    are kept.
+    """
+    if isinstance(value, np.void):
+        return _record(value.dtype)
+    if isinstance(value, np.ndarray) and value.dtype.names is not None:
+        readonly = not value.flags.writeable
+        return types.Array(_record(value.dtype), value.ndim, map_layout(value), readonly=readonly)
+    return numba.typeof(value)
+
+
+_record = functools.cache(numba.from_dtype)
 
 
 def _code(context: Any, builder: Any, signature: Any, values: Any) -> Any:

@@ -104,7 +104,8 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         A caller of this code must pass arguments by Numba's calling convention.  The code is made,
         or loaded from the cache, if it is not in memory yet.
         """
-        self.compile(kinds)
+        if kinds not in self.overloads:
+            self.compile(kinds)
         made = self.overloads[kinds]
         return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
 
