@@ -56,11 +56,15 @@ def arrivals(scenario: Scenario) -> Prediction:
     beta, the order of arrival also decides at which backlog in this range each flow stays.
     """
     name = "arrivals"
-    unknown = rest.measures(scenario)
+    measuring = rest.measures(scenario)
     reason = only_vegas.reason_against(scenario)
-    if reason is None and unknown.any() and not unknown.all():
+    if reason is None and measuring.any() and not measuring.all():
         reason = "over-estimates must be measured by all flows or given for all"
-    if reason is None and not _recursion_is_plain(scenario) and unknown.size > only_vegas.MAX_ORDER:
+    if (
+        reason is None
+        and not _recursion_is_plain(scenario)
+        and measuring.size > only_vegas.MAX_ORDER
+    ):
         reason = (
             f"at most {only_vegas.MAX_ORDER} flows unless all measure their baseRTT, alpha = beta "
             "and the variant is paper"
@@ -68,26 +72,26 @@ def arrivals(scenario: Scenario) -> Prediction:
     if reason is not None:
         return Prediction.not_applicable(name, scenario, reason)
     order, rtt, c = by_start(scenario), rtts(scenario), scenario.links[0].capacity
-    followed = unknown.size <= only_vegas.MAX_ORDER
-    state, path = arrive(scenario, followed)
+    with_path = measuring.size <= only_vegas.MAX_ORDER
+    state, path = arrive(scenario, with_path)
     if state.status != Status.DONE:
         return Prediction.not_applicable(name, scenario, only_vegas.failure(state.status))
-    back = np.argsort(order)  # from order of arrival to order of the file
+    file_order = np.argsort(order)  # puts arrays in order of arrival into the order of the file
     delay = float(state.delays[-1])
-    states = _by_moment(scenario, order, path) if followed else None
+    states = _by_moment(scenario, order, path) if with_path else None
     return Prediction(
         name,
         scenario,
-        state.rates[back],
-        base_rtt=rtt + state.x[back],
+        state.rates[file_order],
+        base_rtt=rtt + state.x[file_order],
         rtt_mean=rtt + delay,
         loss_rate=np.zeros(order.size),
         queue_mean=np.array([c * delay]),
         assumptions=(
-            _spaced(scenario),
-            only_vegas.fits(scenario, state.x[back], states, c * delay),
-            only_vegas.many_packets(scenario, state.x[back], state.rates[back], delay),
-            *only_vegas.hypotheses(scenario, state.rates[back], one_threshold=False),
+            _one_at_a_time(scenario),
+            only_vegas.fits(scenario, state.x[file_order], states, c * delay),
+            only_vegas.many_packets(scenario, state.x[file_order], state.rates[file_order], delay),
+            *only_vegas.hypotheses(scenario, state.rates[file_order], one_threshold=False),
             only_vegas.settled(scenario, states, threshold(scenario)),
             quasi_static(scenario, order, path),
         ),
@@ -95,12 +99,12 @@ def arrivals(scenario: Scenario) -> Prediction:
 
 
 def arrive(
-    scenario: Scenario, followed: bool = True
+    scenario: Scenario, with_path: bool = True
 ) -> tuple[arrival_order.Arrivals, list[Arrival]]:
     """The steady state after all flows have arrived, and a list of the states after each arrival.
 
     An exact recursion computes each state from the one before. The list is empty unless
-    ``followed`` is true. The flows are in the order of arrival.
+    ``with_path`` is true. The flows are in the order of arrival.
 
     If a flow measures its baseRTT, the recursion computes the over-estimates of all flows. So it is
     right only if all flows measure their baseRTT, or if the scenario gives all over-estimates.
@@ -122,7 +126,7 @@ def arrive(
         rtt=rtts(scenario)[order],
         over_estimate=given,
         variant=scenario.flows[0].variant,
-        each=add if followed else None,
+        each=add if with_path else None,
     )
     return state, path
 
@@ -173,48 +177,53 @@ def quasi_static(
     name, members = "quasi-static", [scenario.members[i] for i in order]
     zones = [dead_zone(m.flow.alpha, m.flow.beta, m.flow.variant) for m in members]
     lower, upper = np.array(zones, dtype=np.float64).T
-    # ``loose``: the flows that keep their windows over a range of backlogs
-    loose, runs = upper > lower, STACKS[scenario.flows[0].variant]
-    if not loose.any() or len(members) == 1:
+    # ``has_range``: the flows that keep their windows over a range of backlogs
+    has_range, stack = upper > lower, STACKS[scenario.flows[0].variant]
+    if not has_range.any() or len(members) == 1:
         return Assumption(name, True)
     ends = "the model bands gives all possible equilibria"
-    if runs.least_of_round:
+    if stack.least_of_round:
         detail = f"slow start of a new flow ends only when it has filled the queue; {ends}"
         return Assumption(name, False, detail)
     rtt, gamma = rtts(scenario)[order], np.array([m.flow.gamma for m in members])
-    # ``most``: the packets per round trip by which an earlier flow would have to reduce its window
-    # ``past``: whether slow start may end above the lower end of the range
-    c, most, past = scenario.links[0].capacity, 0.0, bool(np.any(gamma[loose] > lower[loose]))
+    c = scenario.links[0].capacity
+    # by how many packets per round trip an earlier flow would have to reduce its window
+    fastest_shrink = 0.0
+    # whether slow start may end above the lower end of the range
+    may_overshoot = bool(np.any(gamma[has_range] > lower[has_range]))
     nobody = Arrival(np.empty(0), np.empty(0), 0.0)  # the state before the first arrival
     for i, (before, after) in enumerate(itertools.pairwise([nobody, *path])):
-        # flow i arrives; ``others`` describes the flows before it, as ``_passes_edge`` explains
+        # flow i arrives; ``earlier`` describes the flows before it, as ``_passes_edge`` explains
         x = after.over_estimates
         # A flow with a single threshold reduces its window from the start. It does so in
         # ``settling`` if the window that it may keep is infinite.
-        windows = np.where(loose[:i], before.windows, np.inf)
-        others = upper[:i], windows, x[:i], rtt[:i], c
+        windows = np.where(has_range[:i], before.windows, np.inf)
+        earlier = upper[:i], windows, x[:i], rtt[:i], c
         newcomer = float(x[i]), float(rtt[i]), float(gamma[i])
-        between = before.delay, after.delay
+        delays = before.delay, after.delay
         if i:
-            most = max(most, settling.lag(*others, newcomer, between, float(runs.doubling)))
-        if loose[i] and not past:
-            past = _passes_edge(members[i].flow, others, newcomer, between)
-    if past:
+            fastest_shrink = max(
+                fastest_shrink, settling.lag(*earlier, newcomer, delays, float(stack.doubling))
+            )
+        if has_range[i] and not may_overshoot:
+            may_overshoot = _passes_edge(members[i].flow, earlier, newcomer, delays)
+    if may_overshoot:
         detail = "slow start may end above the least backlog at which Vegas keeps its window, and "
         detail += "the model takes the least"
         return Assumption(name, False, f"{detail}; {ends}")
     detail = (
-        f"while a new flow grows, an earlier flow would have to shrink its window by {most:.3g} "
-        f"packets per round trip, and Vegas shrinks it by 1; so the queue overshoots, and {ends}"
+        "while a new flow grows, an earlier flow would have to shrink its window by "
+        f"{fastest_shrink:.3g} packets per round trip, and Vegas shrinks it by 1; so the queue "
+        f"overshoots, and {ends}"
     )
-    return Assumption(name, most <= 1.0, "" if most <= 1.0 else detail)
+    return Assumption(name, fastest_shrink <= 1.0, "" if fastest_shrink <= 1.0 else detail)
 
 
 def _passes_edge(
     flow: Flow,
-    others: tuple[Floats, Floats, Floats, Floats, float],
+    earlier: tuple[Floats, Floats, Floats, Floats, float],
     newcomer: tuple[float, float, float],
-    between: tuple[float, float],
+    delays: tuple[float, float],
 ) -> bool:
     """Whether slow start of a new flow may end above the lower edge of its dead zone.
 
@@ -222,20 +231,20 @@ def _passes_edge(
     window, and a doubling may begin below the lower edge and end above it (``settling.overstep``).
     With the variant ``paper`` the result is False, because there the window grows smoothly.
 
-    ``others`` describes the earlier flows: the greatest backlog at which each holds its window, its
-    present window (packets), its over-estimate of baseRTT and its RTT without queueing (s), and the
-    link's capacity (pkt/s). ``newcomer`` describes the new flow: its over-estimate, its RTT without
-    queueing, and gamma, the backlog at which its slow start ends. ``between`` holds the queueing
-    delays in the steady states before and after the new flow's arrival, s.
+    ``earlier`` describes the earlier flows: the greatest backlog at which each holds its window,
+    its present window (packets), its over-estimate of baseRTT and its RTT without queueing (s), and
+    the link's capacity (pkt/s). ``newcomer`` describes the new flow: its over-estimate, its RTT
+    without queueing, and gamma, the backlog at which its slow start ends. ``delays`` holds the
+    queueing delays in the steady states before and after the new flow's arrival, s.
     """
-    runs, (x, rtt, gamma) = STACKS[flow.variant], newcomer
-    if runs.real_numbers or rest.skips_slow_start(flow, runs):
+    stack, (x, rtt, gamma) = STACKS[flow.variant], newcomer
+    if stack.real_numbers or rest.skips_slow_start(flow, stack):
         return False
-    gamma += runs.above_beta  # ns-2 rounds the backlog
-    if others[0].size:
-        return settling.overstep(*others, (x, rtt, gamma), between) > 1.0
+    gamma += stack.above_beta  # ns-2 rounds the backlog
+    if earlier[0].size:
+        return settling.overstep(*earlier, (x, rtt, gamma), delays) > 1.0
     # the flow is alone: its bandwidth-delay product and the queue afterwards, packets
-    capacity, delay = others[-1], between[1]
+    capacity, delay = earlier[-1], delays[1]
     product, queue = capacity * np.array([[rtt], [delay]])
     end = np.minimum(
         settling.slow_start_ends(np.array([gamma]), product), PART_KEPT * (product + gamma)
@@ -274,13 +283,13 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
         rates,
         base_rtt=rtts(scenario) + x,
         assumptions=(
-            _spaced(scenario),
-            _measured(scenario),
+            _one_at_a_time(scenario),
+            _measured_base_rtts(scenario),
             paper_equation(scenario),
             only_vegas.fits(scenario, x, states, c * delay),
             *only_vegas.hypotheses(scenario, rates),
             only_vegas.settled(scenario, states, alpha),
-            _fills(scenario, float(rates.sum())),
+            _rates_fill_link(scenario, float(rates.sum())),
         ),
     )
 
@@ -295,7 +304,7 @@ def _recursion_is_plain(scenario: Scenario) -> bool:
     return plain and all(g.measures_base for g in groups)
 
 
-def _measured(scenario: Scenario) -> Assumption:
+def _measured_base_rtts(scenario: Scenario) -> Assumption:
     """The assumption that the scenario states no over-estimates of baseRTT."""
     return only_vegas.brief(
         Assumption(
@@ -306,7 +315,7 @@ def _measured(scenario: Scenario) -> Assumption:
     )
 
 
-def _fills(scenario: Scenario, total: float) -> Assumption:
+def _rates_fill_link(scenario: Scenario, total: float) -> Assumption:
     """The assumption that the rates add up to the capacity; ``total`` is their sum, pkt/s."""
     c = scenario.links[0].capacity
     return only_vegas.brief(
@@ -319,7 +328,7 @@ def _fills(scenario: Scenario, total: float) -> Assumption:
     )
 
 
-def _spaced(scenario: Scenario) -> Assumption:
+def _one_at_a_time(scenario: Scenario) -> Assumption:
     """The assumption that no two flows start at the same time."""
     return only_vegas.brief(
         Assumption(

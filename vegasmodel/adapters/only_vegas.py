@@ -59,7 +59,7 @@ def _solver(scenario: Scenario, alpha: Floats) -> rest.Solve:
     the earlier flows. So ``rest.follow`` and other functions of ``rest`` need the steady state of
     only some of the flows. ``alpha`` [n] is the number of packets that each flow keeps queued.
     """
-    rtt, c, law = rtts(scenario), scenario.links[0].capacity, equation(scenario)
+    rtt, c, variant = rtts(scenario), scenario.links[0].capacity, equation(scenario)
 
     def solve(started: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
         """The rates (pkt/s) of the flows that have started, and the queueing delays (s [n]).
@@ -67,7 +67,7 @@ def _solver(scenario: Scenario, alpha: Floats) -> rest.Solve:
         ``started`` [n] is true for these flows. ``x`` [n] are the over-estimates of baseRTT, in s.
         All n flows cross the one link, so they have the same queueing delay.
         """
-        state = secular.solve(alpha[started], x[started], c, rtt=rtt[started], variant=law)
+        state = secular.solve(alpha[started], x[started], c, rtt=rtt[started], variant=variant)
         return state.rates, np.full(x.size, float(state.delay))
 
     return solve
@@ -117,14 +117,14 @@ def many_packets(
     solve = _solver(scenario, backlog)
     if not simulated:
         return rest.many_packets(scenario, solve, c, rates, waves=waves_found(scenario))
-    less = rest.dips(scenario, solve, x)
-    _, states = rest.follow(scenario, solve, less)
+    shorter_by = rest.dips(scenario, solve, x)
+    _, states = rest.follow(scenario, solve, shorter_by)
     rates = states[-1].windows / (rtt + states[-1].delays)
     starts = rest.starts(scenario)
     earlier = np.searchsorted(np.sort(starts), starts)  # k, the number of earlier flows
     # ``rest.many_packets`` adds one packet itself: root(k - 1)^2 + 1^2 = root(k)^2
-    others = np.sqrt(np.maximum(earlier - 1, 0)) / c
-    return rest.many_packets(scenario, solve, c, rates, less, others)
+    of_other_packets = np.sqrt(np.maximum(earlier - 1, 0)) / c
+    return rest.many_packets(scenario, solve, c, rates, shorter_by, of_other_packets)
 
 
 def waves_found(scenario: Scenario) -> Floats:
@@ -135,8 +135,8 @@ def waves_found(scenario: Scenario) -> Floats:
     flows with the variant ``paper``. In all other cases the result is 0. With ns-2's and Linux's
     Vegas this is right: it rounds its backlog, so its windows come to rest.
     """
-    alone = reason_against(scenario) is None and len({m.start for m in scenario.members}) > 1
-    if not (alone and STACKS[scenario.flows[0].variant].real_numbers):
+    applies = reason_against(scenario) is None and len({m.start for m in scenario.members}) > 1
+    if not (applies and STACKS[scenario.flows[0].variant].real_numbers):
         return np.zeros(len(scenario.members))
     from vegasmodel.engines.fluid.continuous import flows_of  # only where it is needed
 

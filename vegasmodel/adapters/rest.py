@@ -25,8 +25,10 @@ from vegasmodel.scenario import Flow, Member, Scenario
 from vegasmodel.scenario.placement import first_window, room, stack
 from vegasmodel.stacks import Stack
 
-FEW = 2.0  # packets: after so small a first window, as in ns-2, the queue becomes empty again
-NOTABLE = 0.1  # of the mean rate: smaller changes of a rate do not count
+SMALL_FIRST_WINDOW = (
+    2.0  # packets: after a first window of at most so many, as in ns-2, the queue empties
+)
+NOTABLE_CHANGE = 0.1  # of the mean rate: smaller changes of a rate do not count
 Mask = NDArray[np.bool_]  # which flows, [n]
 
 
@@ -88,7 +90,7 @@ def together(scenario: Scenario) -> Assumption:
     name = "queue-empties-at-start"
     if not all(group.keeps_backlog for group in scenario.flows):
         return Assumption(name, True)
-    bursts = any(first_window(scenario, group) > FEW for group in scenario.flows)
+    bursts = any(first_window(scenario, group) > SMALL_FIRST_WINDOW for group in scenario.flows)
     # Linux's Vegas decides on the least RTT of a round, so its slow start fills the queue first
     fills = any(stack(scenario, group).least_of_round for group in scenario.flows)
     measured, when = measures(scenario), starts(scenario)
@@ -125,22 +127,22 @@ def _crowded(scenario: Scenario, newcomers: list[Member]) -> str:
         for link in scenario.path(member.flow):
             across.setdefault((link.name, member.flow.direction), []).append(member)
     for link in scenario.links:
-        for way in ("forward", "reverse"):
-            there = across.get((link.name, way), [])
-            first = math.fsum(first_window(scenario, member.flow) for member in there)
-            sent = link.capacity * min((member.rtt for member in there), default=math.inf)
-            if len(there) > 1 and first > sent:
+        for direction in ("forward", "reverse"):
+            crossing = across.get((link.name, direction), [])
+            first = math.fsum(first_window(scenario, member.flow) for member in crossing)
+            sent = link.capacity * min((member.rtt for member in crossing), default=math.inf)
+            if len(crossing) > 1 and first > sent:
                 return (
-                    f"the first windows of {len(there)} flows that start together have {first:g} "
-                    f"packets, and {link.name} sends {sent:.3g} in a round trip; so the flows keep "
-                    "the queue filled, measure baseRTTs that are too large, and keep more packets "
-                    "queued"
+                    f"the first windows of {len(crossing)} flows that start together have "
+                    f"{first:g} packets, and {link.name} sends {sent:.3g} in a round trip; so the "
+                    "flows keep the queue filled, measure baseRTTs that are too large, and keep "
+                    "more packets queued"
                 )
     return ""
 
 
 def follow(
-    scenario: Scenario, solve: Solve, less: Floats | float = 0.0
+    scenario: Scenario, solve: Solve, shorter_by: Floats | float = 0.0
 ) -> tuple[Floats, list[SteadyState]]:
     """The over-estimates of all flows' baseRTTs, and the steady state after each starting time.
 
@@ -149,24 +151,25 @@ def follow(
     over-estimate.
 
     The function ``solve`` computes a steady state. Its arguments are which flows have started, and
-    the over-estimates. ``less`` (s, one number or [n]) is subtracted from each measured
+    the over-estimates. ``shorter_by`` (s, one number or [n]) is subtracted from each measured
     over-estimate, but the difference is at least 0. A test that asks what happens if each flow
-    finds one packet less in the queue, for example, sets ``less`` to 1/capacity.
+    finds one packet less in the queue, for example, sets ``shorter_by`` to 1/capacity.
 
     Returns the over-estimates [n] in s, and one ``SteadyState`` per starting time.
     """
-    over, when, unknown, rtt = given(scenario), starts(scenario), measures(scenario), rtts(scenario)
+    over_estimates, measuring = given(scenario), measures(scenario)
+    when, rtt = starts(scenario), rtts(scenario)
     states: list[SteadyState] = []
     for moment in np.unique(when):
         if states:  # the over-estimates of the flows that start now and measure their baseRTTs
-            new = unknown & (when == moment)
-            over[new] = np.maximum(states[-1].delays - less, 0.0)[new]
+            new = measuring & (when == moment)
+            over_estimates[new] = np.maximum(states[-1].delays - shorter_by, 0.0)[new]
         started = when <= moment
-        rates, delays = solve(started, over)
-        windows = np.zeros(over.size)
+        rates, delays = solve(started, over_estimates)
+        windows = np.zeros(over_estimates.size)
         windows[started] = rates * (rtt + delays)[started]
         states.append(SteadyState(windows, delays))
-    return over, states
+    return over_estimates, states
 
 
 def dips(scenario: Scenario, solve: Solve, x: Floats) -> Floats:
@@ -179,13 +182,13 @@ def dips(scenario: Scenario, solve: Solve, x: Floats) -> Floats:
     measure their baseRTTs, and for those that found a longer delay. ``solve`` computes a steady
     state, as for ``follow``.
     """
-    when, unknown, less = starts(scenario), measures(scenario), np.zeros(x.size)
+    when, measuring, shorter_by = starts(scenario), measures(scenario), np.zeros(x.size)
     delays: Floats = np.zeros(x.size)  # of the steady state before the flows ``new`` start
     for moment in np.unique(when):
-        new = unknown & (when == moment)
-        less[new] = np.maximum(delays - x, 0.0)[new]
+        new = measuring & (when == moment)
+        shorter_by[new] = np.maximum(delays - x, 0.0)[new]
         _, delays = solve(when <= moment, x)
-    return less
+    return shorter_by
 
 
 def many_packets(
@@ -193,7 +196,7 @@ def many_packets(
     solve: Solve,
     c: Floats,
     rates: Floats,
-    less: Floats | float = 0.0,
+    shorter_by: Floats | float = 0.0,
     waves: Floats | float = 0.0,
 ) -> Assumption:
     """The assumption that a few packets more or less in the queue hardly change the rates.
@@ -201,8 +204,8 @@ def many_packets(
     The baseRTT of a flow is the least RTT that it measures.  In the equations it is the mean RTT of
     the steady state at the flow's start.  But a queue of whole packets varies, most of all if
     senders wait at random before they send.  The assumption fails if some flow's rate changes by
-    more than ``NOTABLE`` of the mean rate when each flow that measures its baseRTT finds one packet
-    less in the queue.
+    more than ``NOTABLE_CHANGE`` of the mean rate when each flow that measures its baseRTT finds one
+    packet less in the queue.
 
     Other motion of the queue makes the least queueing delay that a flow finds shorter than the mean
     delay by ``waves`` (s, [n]).  In the closed forms this is the motion that the windows of earlier
@@ -211,14 +214,14 @@ def many_packets(
     be shorter by the root of the sum of two squares: of ``waves``, and of the time in which the
     link sends a packet.
 
-    In the simulator ``fluid`` the baseRTTs are shorter than those of the steady states by ``less``
-    (s, [n]), because trains of packets make the queue vary.
+    In the simulator ``fluid`` the baseRTTs are shorter than those of the steady states by
+    ``shorter_by`` (s, [n]), because trains of packets make the queue vary.
 
     ``c`` [n] is the capacity of the slowest link on each flow's path, pkt/s, and ``rates`` [n] are
     the rates.  ``solve`` computes a steady state, as for ``follow``.
     """
     change_of_delay = np.hypot(1.0 / c, waves)
-    _, states = follow(scenario, solve, less + change_of_delay)
+    _, states = follow(scenario, solve, shorter_by + change_of_delay)
     last = states[-1]  # after all flows have started, as for ``rates``
     with np.errstate(invalid="ignore"):
         changed = last.windows / (rtts(scenario) + last.delays)
@@ -226,7 +229,7 @@ def many_packets(
     if not np.isfinite(change).all():
         return Assumption("many-packets-queued", None, "these flows have no steady state")
     worst = int(np.argmax(change))
-    holds = bool(change[worst] <= NOTABLE)
+    holds = bool(change[worst] <= NOTABLE_CHANGE)
     most = float((change_of_delay * c).max())
     packets = f"up to {most:.2g} packets less" if np.any(waves) else "one packet less"
     name, would_get = scenario.members[worst].name, changed[worst]
@@ -250,47 +253,47 @@ def settled(
     of the slowest link on each flow's path, pkt/s. ``states`` holds the steady state after each
     starting time.
     """
-    rtt, when, unknown = rtts(scenario), starts(scenario), measures(scenario)
+    rtt, when, measuring = rtts(scenario), starts(scenario), measures(scenario)
     # the time at which the windows have come to rest, s, and the windows then
-    at_rest, before = -np.inf, np.zeros(rtt.size)
+    at_rest, windows_before = -np.inf, np.zeros(rtt.size)
     for i, (moment, state) in enumerate(zip(np.unique(when), states, strict=True)):
-        if at_rest > moment and np.any(unknown & (when == moment)):
+        if at_rest > moment and np.any(measuring & (when == moment)):
             return _late(at_rest, f"the next start is at {moment:.4g} s")
-        # ``need``: the time in which the windows come to rest after this start, s
+        # ``time_needed``: the time in which the windows come to rest after this start, s
         trips, started = rtt + state.delays, when <= moment
         windows = state.windows[started]
         if i:
-            need = settling.later(before[started], windows, trips[started])
+            time_needed = settling.later(windows_before[started], windows, trips[started])
         elif started.sum() == 1:
             first = _first_windows(scenario, state.windows - backlog)
-            need = settling.alone(windows, trips[started], backlog[started], first[started])
+            time_needed = settling.alone(windows, trips[started], backlog[started], first[started])
         else:
-            need = settling.together(windows, trips[started], c[started])
-        at_rest, before = max(at_rest, moment) + need, state.windows
+            time_needed = settling.together(windows, trips[started], c[started])
+        at_rest, windows_before = max(at_rest, moment) + time_needed, state.windows
     if at_rest > scenario.run.warmup:
         return _late(at_rest, f"the averages begin at {scenario.run.warmup:.4g} s")
     return Assumption("settles-in-time", True)
 
 
-def skips_slow_start(flow: Flow, runs: Stack) -> bool:
+def skips_slow_start(flow: Flow, implementation: Stack) -> bool:
     """Whether a flow with this TCP implementation starts without slow start.
 
     In ns-2 a Vegas flow does so if the scenario gives its over-estimate of baseRTT. It then
     measures its baseRTT before it starts, by a few packets alone in the empty network (a probe).
     """
-    return runs.probes_base and not flow.measures_base
+    return implementation.probes_base and not flow.measures_base
 
 
-def slow_start_ends(flow: Flow, runs: Stack, bandwidth_delay: float) -> float:
+def slow_start_ends(flow: Flow, implementation: Stack, bandwidth_delay: float) -> float:
     """The least window, packets, at which the slow start of a flow alone on its path ends.
 
     Slow start ends there because the backlog exceeds gamma. The result is infinite if slow start
     ends only when the link is full. ``bandwidth_delay`` is the bandwidth-delay product of the
-    flow's path, packets. ``runs`` is the flow's TCP implementation.
+    flow's path, packets. ``implementation`` is the flow's TCP implementation.
     """
     # Linux takes the least RTT of a round trip; until the link is full, the first packet of each
     # burst finds an empty queue, so the backlog is 0
-    if runs.least_of_round:
+    if implementation.least_of_round:
         return math.inf
     gamma = np.array([flow.gamma + 0.5])  # the backlog is rounded to a whole number of packets
     return float(settling.slow_start_ends(gamma, np.array([max(bandwidth_delay, 0.0)]))[0])
@@ -305,15 +308,16 @@ def _first_windows(scenario: Scenario, bandwidth_delay: Floats) -> Floats:
 
     def first(member: Member, product: float) -> float:
         """The least window of one flow, whose bandwidth-delay product is ``product``."""
-        flow, runs = member.flow, stack(scenario, member.flow)  # ``runs``: its TCP implementation
-        if skips_slow_start(flow, runs):
-            return runs.least_window
+        flow, implementation = member.flow, stack(scenario, member.flow)
+        if skips_slow_start(flow, implementation):
+            return implementation.least_window
         buffer = min(room(scenario, link, flow.direction) for link in scenario.path(flow))
-        ends = slow_start_ends(flow, runs, product)  # the window, unless packets are lost before
+        # the window at which slow start ends, unless packets are lost before
+        ends = slow_start_ends(flow, implementation, product)
         # Slow start sends at twice the link's rate, so half of its largest burst must wait. If the
         # buffer is too small for this, packets are lost.
         if 2.0 * buffer < min(product, 2.0 * ends):
-            return runs.least_window  # after several losses and a timeout
+            return implementation.least_window  # after several losses and a timeout
         return ends
 
     pairs = zip(scenario.members, bandwidth_delay.tolist(), strict=True)
@@ -335,11 +339,11 @@ def fits(
     over-estimates of baseRTT, s.
     """
     name, link = "infinite-buffer", scenario.links[0]
-    most = room(scenario, link, scenario.flows[0].direction)
-    if most == math.inf:
+    buffer_room = room(scenario, link, scenario.flows[0].direction)
+    if buffer_room == math.inf:
         return Assumption(name, True)
-    if queue > most:
-        detail = f"the equations give a queue of {queue:.4g} pkt; the buffer holds {most:g}"
+    if queue > buffer_room:
+        detail = f"the equations give a queue of {queue:.4g} pkt; the buffer holds {buffer_room:g}"
         return Assumption(name, False, detail)
     if states is None:
         return Assumption(name, None, "not computed for so many arrivals")
@@ -352,16 +356,18 @@ def fits(
         else:
             delay = settling.first_peak(backlog[new], rtt[new], c)
         longest = max(longest, c * delay)  # the bound of the queue's length, packets
-    if longest <= most:
+    if longest <= buffer_room:
         return Assumption(name, True)
     detail = f"before earlier flows shrink their windows the queue may reach {longest:.4g} pkt; "
-    return Assumption(name, None, f"{detail}the buffer holds {most:g}")
+    return Assumption(name, None, f"{detail}the buffer holds {buffer_room:g}")
 
 
-def _late(rest: float, what: str) -> Assumption:
-    """The assumption that windows come to rest in time, which fails; ``rest`` is when they do, s.
+def _late(at_rest: float, what: str) -> Assumption:
+    """The assumption that windows rest in time, which fails; ``at_rest`` is when they do, s.
 
     ``what`` is a text on what happens before that time.
     """
-    detail = f"at a packet a round trip windows may need until {rest:.4g} s to come to rest; {what}"
+    detail = (
+        f"at a packet a round trip windows may need until {at_rest:.4g} s to come to rest; {what}"
+    )
     return Assumption("settles-in-time", False, detail)

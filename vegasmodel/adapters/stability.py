@@ -216,8 +216,8 @@ def _unsupported(scenario: Scenario) -> str | None:
     starts, by_chance = rests.starts(scenario), scenario.run.start_jitter > 0.0
     late = (starts > starts.min()) | (by_chance and starts.size > 1)
     when = "at a random time (start_jitter)" if by_chance else "after other flows"
-    for member, unknown in zip(scenario.members, rests.measures(scenario) & late, strict=True):
-        if member.flow.keeps_backlog and unknown:
+    for member, measuring in zip(scenario.members, rests.measures(scenario) & late, strict=True):
+        if member.flow.keeps_backlog and measuring:
             return (
                 f"{member.name} starts {when} and measures its baseRTT, which is not known: give "
                 f"the over_estimate of {member.flow.name}"
