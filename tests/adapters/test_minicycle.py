@@ -30,8 +30,10 @@ def test_minicycle_solves_no_cycle_twice(monkeypatch, beta):
 def test_minicycle_computes_the_first_window_only_where_it_decides(monkeypatch, beta, times):
     """This window took most of the time; it counts only if a range of windows is steady."""
     calls = []
-    whole = minicycle._start
-    monkeypatch.setattr(minicycle, "_start", lambda *told: calls.append(1) or whole(*told))
+    whole = minicycle._starting_window
+    monkeypatch.setattr(
+        minicycle, "_starting_window", lambda *told: calls.append(1) or whole(*told)
+    )
     flows = (vm.Flow("vegas", 0.08, alpha=3.0, beta=beta), vm.Flow("reno", 0.08))
     case = vm.Scenario((vm.Link(1080.0, buffer=3.0),), flows)
     (found,) = vm.batch([case], "minicycle")

@@ -38,14 +38,14 @@ def answer(scenario: Scenario) -> Prediction:
     why = reason(scenario)
     if why is not None:
         return Prediction.not_applicable(NAME, scenario, why)
-    at, losers = given(scenario), losing(scenario)
-    cycle = steady(scenario, at, losers)
+    values, losers = given(scenario), losing(scenario)
+    cycle = steady(scenario, values, losers)
     if int(cycle.status) != Status.DONE:
         return Prediction.not_applicable(NAME, scenario, "the equations have no periodic solution")
-    known = assumptions(scenario, at, cycle)
+    known = assumptions(scenario, values, cycle)
     cycles = [cycle]
     if any(a.name == "one-cycle" and not a.holds for a in known):
-        other = steady(scenario, at, "reno")
+        other = steady(scenario, values, "reno")
         # it is a second steady cycle only if Vegas does not grow at the overflow, and loses nothing
         cycles += [other] if str(other.regime) != "loss-limited" else []
     is_vegas = np.array([m.flow.keeps_backlog for m in scenario.members])
@@ -54,7 +54,7 @@ def answer(scenario: Scenario) -> Prediction:
         NAME,
         scenario,
         _per_flow(is_vegas, cycle.vegas, cycle.reno),
-        throughput_range=_range(is_vegas, cycles),
+        throughput_range=_throughput_range(is_vegas, cycles),
         base_rtt=np.where(is_vegas, rtt, np.nan),
         rtt_mean=np.full(is_vegas.size, rtt + queue / scenario.links[0].capacity),
         loss_rate=_per_flow(is_vegas, cycle.loss_rate_vegas, cycle.loss_rate_reno),
@@ -90,50 +90,55 @@ def reason(scenario: Scenario) -> str | None:
 
 
 def steady(
-    scenario: Scenario, at: Mapping[str, Floats], losers: minicycle.Losers
+    scenario: Scenario, values: Mapping[str, Floats], losers: minicycle.Losers
 ) -> minicycle.Cycle:
-    """The steady cycle of the scenario for each entry of ``at``: arrays of one shape.
+    """The steady cycle of the scenario for each entry of ``values``: arrays of one shape.
 
-    ``at`` maps the scenario's fields to their values. For some values there are many steady cycles,
-    which differ in Vegas's window. Vegas's window at the start (``_start``) then decides which of
-    these cycles is the result. This window takes long to compute, so it is computed only for those
-    values. ``losers`` says which flows lose packets at an overflow (``minicycle.solve``).
+    ``values`` maps the scenario's fields to their values. For some values there are many steady
+    cycles, which differ in Vegas's window. Vegas's window at the start (``_starting_window``) then
+    decides which of these cycles is the result. This window takes long to compute, so it is
+    computed only for those values. ``losers`` says which flows lose packets at an overflow
+    (``minicycle.solve``).
     """
-    cycle = _from_start(scenario, at, losers, np.asarray(1.0))
-    # the entries with many steady cycles; solve these again from Vegas's window at the start
+    cycle = _from_start(scenario, values, losers, np.asarray(1.0))
+    # the entries for which there are many steady cycles; these are solved again, from Vegas's
+    # window at the start
     many = cycle.vegas_range[..., 0] < cycle.vegas_range[..., 1]
     if not np.any(many):
         return cycle
-    part = {name: value[many] for name, value in at.items()}
-    again = _from_start(scenario, part, losers, _start(scenario, part))
-    made = {}
+    values_of_many = {name: value[many] for name, value in values.items()}
+    solved_again = _from_start(
+        scenario, values_of_many, losers, _starting_window(scenario, values_of_many)
+    )
+    merged = {}
     for field in dataclasses.fields(cycle):
-        entries, new = np.array(getattr(cycle, field.name)), getattr(again, field.name)
+        entries = np.array(getattr(cycle, field.name))
+        new_entries = getattr(solved_again, field.name)
         if entries.dtype.kind == "U":  # room for the longest word
-            entries = entries.astype(np.result_type(entries, new))
-        entries[many] = new
-        made[field.name] = entries
-    return minicycle.Cycle(**made)
+            entries = entries.astype(np.result_type(entries, new_entries))
+        entries[many] = new_entries
+        merged[field.name] = entries
+    return minicycle.Cycle(**merged)
 
 
 def _from_start(
-    scenario: Scenario, at: Mapping[str, Floats], losers: minicycle.Losers, start: Floats
+    scenario: Scenario, values: Mapping[str, Floats], losers: minicycle.Losers, start: Floats
 ) -> minicycle.Cycle:
     """The steady cycle whose Vegas window is nearest to ``start``.
 
-    ``start`` is in packets. ``at`` maps the scenario's fields to their values, arrays of one shape.
-    ``losers`` says which flows lose packets at an overflow (``minicycle.solve``). With the variants
-    ``ns2`` and ``linux`` the equations contain that Vegas's window follows the queue two round
-    trips late.
+    ``start`` is in packets. ``values`` maps the scenario's fields to their values, arrays of one
+    shape. ``losers`` says which flows lose packets at an overflow (``minicycle.solve``). With the
+    variants ``ns2`` and ``linux`` the equations contain that Vegas's window follows the queue two
+    round trips late.
     """
     variant, (n_vegas, n_reno) = vegas_group(scenario).variant, counts(scenario)
     return minicycle.solve(
-        at["capacity"],
-        at["rtt"],
-        room(scenario, at["buffer"]),
-        at["alpha"],
-        at["decrease"],
-        beta=at["beta"],
+        values["capacity"],
+        values["rtt"],
+        room(scenario, values["buffer"]),
+        values["alpha"],
+        values["decrease"],
+        beta=values["beta"],
         losers=losers,
         variant=variant,
         response=0.0 if STACKS[variant].real_numbers else 2.0,
@@ -143,7 +148,7 @@ def _from_start(
     )
 
 
-def _start(scenario: Scenario, at: Mapping[str, Floats]) -> Floats:
+def _starting_window(scenario: Scenario, values: Mapping[str, Floats]) -> Floats:
     """The window of one Vegas source, in packets, at the start of the first cycle.
 
     The model may have many steady cycles, which differ in Vegas's window. The window at the start
@@ -155,33 +160,33 @@ def _start(scenario: Scenario, at: Mapping[str, Floats]) -> Floats:
     - Otherwise all flows are taken to start together. The window is that of Vegas after the first
       overflow of the buffer (``minicycle.first_window``).
 
-    ``at`` has the values of the scenario's fields, arrays of one shape.
+    ``values`` has the values of the scenario's fields, arrays of one shape.
     """
     vegas = [m.start for m in scenario.members if m.flow.keeps_backlog]
     reno = [m.start for m in scenario.members if not m.flow.keeps_backlog]
     variant, (n_vegas, n_reno) = vegas_group(scenario).variant, counts(scenario)
     if min(vegas) > min(reno):
-        return at["initial_window"]
+        return values["initial_window"]
     if max(vegas) < min(reno):
         return minicycle.window_alone(
-            at["capacity"], at["rtt"], at["alpha"], variant=variant, n_vegas=n_vegas
+            values["capacity"], values["rtt"], values["alpha"], variant=variant, n_vegas=n_vegas
         )
     return minicycle.first_window(
-        at["capacity"],
-        at["rtt"],
-        room(scenario, at["buffer"]),
-        at["alpha"],
-        at["decrease"],
-        beta=at["beta"],
-        gamma=at["gamma"],
+        values["capacity"],
+        values["rtt"],
+        room(scenario, values["buffer"]),
+        values["alpha"],
+        values["decrease"],
+        beta=values["beta"],
+        gamma=values["gamma"],
         variant=variant,
-        initial=at["initial_window"],
+        initial=values["initial_window"],
         n_vegas=n_vegas,
         n_reno=n_reno,
     )
 
 
-def _range(
+def _throughput_range(
     is_vegas: np.ndarray[tuple[int], np.dtype[np.bool_]], cycles: list[minicycle.Cycle]
 ) -> Floats | None:
     """The least and greatest throughput of each flow over all steady cycles, [n_flows, 2].

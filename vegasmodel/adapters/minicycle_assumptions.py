@@ -29,7 +29,7 @@ from vegasmodel.scenario import DropTail, Scenario
 
 
 def assumptions(
-    scenario: Scenario, at: Mapping[str, Floats], cycle: minicycle.Cycle
+    scenario: Scenario, values: Mapping[str, Floats], cycle: minicycle.Cycle
 ) -> tuple[Assumption, ...]:
     """All assumptions of the mini-cycle model, and whether each holds in the steady ``cycle``.
 
@@ -38,10 +38,10 @@ def assumptions(
     ``_only_growing`` replaces this hypothesis. Other assumptions are, for example, that the link
     has only one Vegas flow and one Reno flow, and that the run lasts for enough cycles.
 
-    ``at`` has the values of the scenario's fields, as ``given`` returns them.
+    ``values`` has the values of the scenario's fields, as ``given`` returns them.
     """
     link, (n_vegas, n_reno) = scenario.links[0], counts(scenario)
-    rows = told(cycle, _setting(scenario, at))
+    rows = told(cycle, _setting(scenario, values))
     return (
         *(Assumption(*row) for row in rows),
         *_only_growing(scenario, grows=str(cycle.regime) == "loss-limited"),
@@ -57,22 +57,22 @@ def assumptions(
 
 
 def holding(
-    scenario: Scenario, at: Mapping[str, Floats], cycle: minicycle.Cycle
+    scenario: Scenario, values: Mapping[str, Floats], cycle: minicycle.Cycle
 ) -> dict[str, NDArray[np.bool_]]:
-    """Whether each assumption of the mini-cycle model holds, by its name, for the values ``at``.
+    """Whether each assumption of the mini-cycle model holds, by its name, for these values.
 
-    ``at`` has the values of the scenario's fields, arrays of one shape, and ``cycle`` the steady
-    cycles for them. The result is True also if it is not known whether the assumption holds.
+    ``values`` has the values of the scenario's fields, arrays of one shape, and ``cycle`` the
+    steady cycles for them. The result is True also if it is not known whether the assumption holds.
     """
     n_vegas, n_reno = counts(scenario)
-    shape = np.shape(at["buffer"])
+    shape = np.shape(values["buffer"])
     # For each value of ``decrease``, the number of cycles after which the first window of a flow no
     # longer matters. It is computed once for each different value, because this takes long.
-    decreases, index = np.unique(at["decrease"], return_inverse=True)
+    decreases, index = np.unique(values["decrease"], return_inverse=True)
     first_cycles = np.array(
         [minicycle.forgotten_after(d, n_vegas, n_reno) for d in decreases.tolist()]
     )
-    # the assumptions that do not depend on the values ``at``
+    # the assumptions that do not depend on ``values``
     fixed = (
         *left_out(scenario),
         *_only_growing(scenario, grows=False),  # ``grows`` changes only a text, not used here
@@ -82,24 +82,25 @@ def holding(
     )
     return {
         **{each.name: np.full(shape, each.holds is not False) for each in fixed},
-        **held(cycle, _setting(scenario, at)),
+        **held(cycle, _setting(scenario, values)),
         "base-rtt-is-the-rtt": _knows_base(scenario, cycle.queue_empties),
         "settles-in-time": _lasts_long_enough(
             scenario, cycle.period, first_cycles[index].reshape(shape)
         ),
-        "buffer-holds-bursts": at["buffer"] >= LEAST_BUFFER,
+        "buffer-holds-bursts": values["buffer"] >= LEAST_BUFFER,
         waits.NAME: np.all(
             [
                 np.full(shape, True)
                 if g.send_jitter is None
-                else g.send_jitter <= np.maximum(waits.LONGEST * at["rtt"], 1.0 / at["capacity"])
+                else g.send_jitter
+                <= np.maximum(waits.LONGEST * values["rtt"], 1.0 / values["capacity"])
                 for g in scenario.flows
             ],
             axis=0,
         ),
         "bottleneck-is-the-link": np.all(  # the default of ``access`` is fast enough
             [
-                np.full(shape, True) if g.access is None else g.access >= 2.0 * at["capacity"]
+                np.full(shape, True) if g.access is None else g.access >= 2.0 * values["capacity"]
                 for g in scenario.flows
             ],
             axis=0,
@@ -107,17 +108,17 @@ def holding(
     }
 
 
-def _setting(scenario: Scenario, at: Mapping[str, Floats]) -> Setting:
+def _setting(scenario: Scenario, values: Mapping[str, Floats]) -> Setting:
     """The values that the tests of the model's hypotheses need (``minicycle_hypotheses.held``).
 
-    ``at`` has the values of the scenario's fields, as ``given`` returns them.
+    ``values`` has the values of the scenario's fields, as ``given`` returns them.
     """
     n_vegas, n_reno = counts(scenario)
     return Setting(
-        M=at["capacity"] * at["rtt"],
-        B=room(scenario, at["buffer"]),
-        alpha=at["alpha"],
-        beta=at["beta"],
+        M=values["capacity"] * values["rtt"],
+        B=room(scenario, values["buffer"]),
+        alpha=values["alpha"],
+        beta=values["beta"],
         n_vegas=np.array(float(n_vegas)),
         n_reno=np.array(float(n_reno)),
         variant=vegas_group(scenario).variant,

@@ -58,15 +58,15 @@ def answers(
     averages are NaN.
     """
     shape = np.broadcast_shapes(*(np.shape(value) for value in values.values()))
-    at = {
+    all_values = {
         name: np.broadcast_to(value, shape)
         for name, value in (given(scenario) | dict(values)).items()
     }
-    cycle = steady(scenario, at, losing(scenario))
+    cycle = steady(scenario, all_values, losing(scenario))
     found = {name: np.array(getattr(cycle, name)) for name in WANTED}
-    infinite = at["buffer"] == math.inf
+    infinite = all_values["buffer"] == math.inf
     if np.any(infinite):
         for entries in found.values():
             entries[infinite] = np.nan
-    found["rtt_mean"] = at["rtt"] + found["queue_mean"] / at["capacity"]
-    return found, holding(scenario, at, cycle)
+    found["rtt_mean"] = all_values["rtt"] + found["queue_mean"] / all_values["capacity"]
+    return found, holding(scenario, all_values, cycle)

@@ -61,8 +61,8 @@ def answer(scenario: Scenario) -> Prediction:
         return Prediction.not_applicable(
             NAME, scenario, "the solver's result does not satisfy the conditions of an optimum"
         )
-    queues = _prices(scenario, routing, used, capacity, state.prices) * capacity
-    narrow = _slowest(routing, capacity)
+    queues = _delays_of_queues(scenario, routing, used, capacity, state.prices) * capacity
+    slowest = _slowest(routing, capacity)
     queue = np.zeros(len(scenario.links))
     for (link, forward), length in zip(used, queues, strict=True):
         if forward:
@@ -80,14 +80,14 @@ def answer(scenario: Scenario) -> Prediction:
             rest.many_packets(
                 scenario,
                 _solver(routing, capacity, alpha),
-                narrow,
+                slowest,
                 state.rates,
                 waves=only_vegas.waves_found(scenario),
             ),
             rest.together(scenario),
             *_hypotheses(scenario),
             waits.small_bursts(scenario, state.rates),
-            rest.settled(scenario, states, alpha, narrow),
+            rest.settled(scenario, states, alpha, slowest),
         ),
         extra={"kkt_residual": state.certificate.residual},
     )
@@ -152,15 +152,15 @@ def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> netwo
     """The equilibrium of Vegas flows; for several links it is the solution of a convex problem."""
     if len(capacity) > 1:
         return network.solve(routing, capacity, alpha, x)
-    one = secular.solve(alpha, x, float(capacity[0]))
-    prices = np.array([float(one.delay)])
-    proof = network.certificate(routing, capacity, alpha, x, one.rates, prices)
-    good = one.status == Status.DONE and proof.residual < network.ACCURATE
+    equilibrium = secular.solve(alpha, x, float(capacity[0]))
+    prices = np.array([float(equilibrium.delay)])
+    proof = network.certificate(routing, capacity, alpha, x, equilibrium.rates, prices)
+    good = equilibrium.status == Status.DONE and proof.residual < network.ACCURATE
     status = Status.DONE if good else Status.INACCURATE
-    return network.Equilibrium(one.rates, prices, prices @ routing, proof, status)
+    return network.Equilibrium(equilibrium.rates, prices, prices @ routing, proof, status)
 
 
-def _prices(
+def _delays_of_queues(
     scenario: Scenario,
     routing: Floats,
     used: list[tuple[int, bool]],
@@ -177,22 +177,24 @@ def _prices(
     """
     delays, links = prices.copy(), [scenario.links[link] for link, _ in used]
     # the queues (indices) that the same flows cross and that have the same capacity
-    alike: dict[tuple[bytes, float], list[int]] = {}
+    interchangeable: dict[tuple[bytes, float], list[int]] = {}
     for i, row in enumerate(routing):
-        alike.setdefault((row.tobytes(), float(capacity[i])), []).append(i)
-    for i, j in (pair for same in alike.values() for pair in itertools.permutations(same, 2)):
-        if delays[j] > 0.0 and _before(scenario, routing[i], links[i], links[j]):
+        interchangeable.setdefault((row.tobytes(), float(capacity[i])), []).append(i)
+    for i, j in (
+        pair for queues in interchangeable.values() for pair in itertools.permutations(queues, 2)
+    ):
+        if delays[j] > 0.0 and _crossed_first(scenario, routing[i], links[i], links[j]):
             delays[i], delays[j] = delays[i] + delays[j], 0.0
     return delays
 
 
-def _before(scenario: Scenario, crosses: Floats, one: Link, other: Link) -> bool:
-    """Whether all flows that cross both links cross the link ``one`` first.
+def _crossed_first(scenario: Scenario, crosses: Floats, first: Link, second: Link) -> bool:
+    """Whether all flows that cross both links cross the link ``first`` first.
 
     ``crosses`` [n_flows] is 1 for a flow that crosses the links, else 0.
     """
     paths = [scenario.path(m.flow) for m, on in zip(scenario.members, crosses, strict=True) if on]
-    return all(path.index(one) < path.index(other) for path in paths)
+    return all(path.index(first) < path.index(second) for path in paths)
 
 
 def _fits(
@@ -235,13 +237,13 @@ def _hypotheses(scenario: Scenario) -> list[Assumption]:
     """The assumptions on thresholds, on queues, and on features that the model leaves out."""
     one_way = len({g.direction for g in scenario.flows}) == 1
     middle = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in scenario.flows)
-    known = [] if one_way else ["no-queueing-of-acks"]
-    behind = Assumption("no-queueing-of-acks", False, "ACKs wait behind reverse data")
+    left_out_here = [] if one_way else ["no-queueing-of-acks"]
+    acks_wait = Assumption("no-queueing-of-acks", False, "ACKs wait behind reverse data")
     return [
-        *([] if one_way else [behind]),
+        *([] if one_way else [acks_wait]),
         Assumption("single-threshold", middle, "" if middle else MIDDLE),
         plain_queue(
             next((x for x in scenario.links if x.queue.discipline != "droptail"), scenario.links[0])
         ),
-        *(each for each in left_out(scenario) if each.name not in known),
+        *(each for each in left_out(scenario) if each.name not in left_out_here),
     ]

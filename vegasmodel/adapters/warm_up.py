@@ -51,24 +51,26 @@ def settles(scenario: Scenario) -> Assumption:
     """
     if detail := _overloaded(scenario):
         return Assumption(NAME, False, detail)
-    own = {law.name for law in scenario.own_laws}
+    user_laws = {law.name for law in scenario.own_laws}
     sharing = Counter[tuple[str, str]]()  # flows by link and direction
     for group in scenario.flows:
         for link in scenario.path(group):
             sharing[link.name, group.direction] += group.count
-    slow = []
+    uncertain = []
     for member in scenario.members:
         group = member.flow
-        if group.law in own or not group.long_lived:
+        if group.law in user_laws or not group.long_lived:
             continue
         known = _in_time(scenario, member, sharing)
         if known.holds is False:
             return known
-        slow += [member.name] if known.holds is None else []
+        uncertain += [member.name] if known.holds is None else []
     detail = (
-        f"{len(slow)} flows may grow for longer than the warm-up, {slow[0]} first" if slow else ""
+        f"{len(uncertain)} flows may grow for longer than the warm-up, {uncertain[0]} first"
+        if uncertain
+        else ""
     )
-    return Assumption(NAME, None if slow else True, detail)
+    return Assumption(NAME, None if uncertain else True, detail)
 
 
 def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str]]) -> Assumption:
@@ -81,35 +83,39 @@ def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str
     shares = {
         link: link.capacity / sharing[link.name, group.direction] for link in scenario.path(group)
     }
-    narrow = min(shares, key=lambda link: shares[link])
-    share = shares[narrow] * scenario.packet_size / scenario.size_of(group)
+    bottleneck = min(shares, key=lambda link: shares[link])
+    share = shares[bottleneck] * scenario.packet_size / scenario.size_of(group)
     window = min(share * member.rtt, group.max_window)  # with which the flow gets this share
     first = first_window(scenario, group)
-    late = run.warmup <= member.start  # the user wants its start to be part of the averages
-    end, until = (member.stop, "its stop") if late else (run.warmup, "the end of the warm-up")
-    trips = (end - member.start) / member.rtt
-    if trips < math.log2(max(window / first, 1.0)):
+    # such a flow's start is a part of the averages, so its window is looked at until its stop
+    starts_after_warm_up = run.warmup <= member.start
+    end, until = run.warmup, "the end of the warm-up"
+    if starts_after_warm_up:
+        end, until = member.stop, "its stop"
+    round_trips = (end - member.start) / member.rtt
+    if round_trips < math.log2(max(window / first, 1.0)):
         detail = (
-            f"{member.name} has {trips:.3g} round trips of {member.rtt:.3g} s until {until}; "
+            f"{member.name} has {round_trips:.3g} round trips of {member.rtt:.3g} s until {until}; "
             f"even slow start, which doubles a window once a round trip, needs "
             f"{math.ceil(math.log2(window / first))} to a fair share"
         )
         return Assumption(NAME, False, detail)
-    if (deep := _fills_late(scenario, group, end)) is not None:
+    if (slow_to_fill := _fills_late(scenario, group, end)) is not None:
         detail = (
-            f"{member.name} grows until it loses a packet; the buffer of {deep.name}, "
-            f"{deep.buffer:.4g} packets, cannot be full by {until}"
+            f"{member.name} grows until it loses a packet; the buffer of {slow_to_fill.name}, "
+            f"{slow_to_fill.buffer:.4g} packets, cannot be full by {until}"
         )
         return Assumption(NAME, False, detail)
-    reached = _slow_start_reaches(scenario, member, narrow)
-    if trips < window - reached:
+    reached = _slow_start_reaches(scenario, member, bottleneck)
+    if round_trips < window - reached:
         detail = (
             f"slow start of {member.name} ends at a window of at most {reached:.4g} packets; then "
-            f"it grows by a packet a round trip, and has {trips:.4g} round trips until {until}; "
+            f"it grows by a packet a round trip, and has {round_trips:.4g} round trips until "
+            f"{until}; "
             f"for a fair share it needs {window:.4g} packets"
         )
         return Assumption(NAME, False, detail)
-    repair = 0.0 if late else _first_repair(scenario, member, narrow, share)
+    repair = 0.0 if starts_after_warm_up else _first_repair(scenario, member, bottleneck, share)
     if end - member.start < repair:
         detail = (
             f"the warm-up of {member.name} is {end - member.start:.4g} s; its first slow start "
@@ -117,14 +123,16 @@ def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str
             f"about {repair:.4g} s"
         )
         return Assumption(NAME, False, detail)
-    back = 0.0 if late else _time_after_loss(scenario, member, narrow, share)
-    if end - member.start < back:
+    regrowth = (
+        0.0 if starts_after_warm_up else _time_after_loss(scenario, member, bottleneck, share)
+    )
+    if end - member.start < regrowth:
         detail = (
             f"the warm-up of {member.name} is {end - member.start:.4g} s; after a loss at a "
-            f"fair share its window takes {back:.4g} s to grow back"
+            f"fair share its window takes {regrowth:.4g} s to grow back"
         )
         return Assumption(NAME, False, detail)
-    return Assumption(NAME, None if late or trips < window else True)
+    return Assumption(NAME, None if starts_after_warm_up or round_trips < window else True)
 
 
 def _overloaded(scenario: Scenario) -> str:
@@ -143,7 +151,7 @@ def _overloaded(scenario: Scenario) -> str:
         for link in scenario.path(group):
             offered[link.name, group.direction] += group.count * group.arrivals.rate * packets
     for link in scenario.links:
-        most = max(offered[link.name, way] for way in ("forward", "reverse"))
+        most = max(offered[link.name, direction] for direction in ("forward", "reverse"))
         if most >= link.capacity:
             return (
                 f"short flows bring {most:.4g} packets per second to {link.name}, which sends "
@@ -173,51 +181,52 @@ def _fills_late(scenario: Scenario, group: Flow, end: float) -> Link | None:
     link = min(path, key=lambda link: rooms[link] / link.capacity)
     smallest = min(scenario.size_of(each) for each in flows) / scenario.packet_size
     first = sum(g.count * first_window(scenario, g) for g in flows)
-    most = first + link.capacity * end / smallest
-    return link if most < rooms[link] < math.inf else None
+    longest_queue = first + link.capacity * end / smallest
+    return link if longest_queue < rooms[link] < math.inf else None
 
 
-def _slow_start_reaches(scenario: Scenario, member: Member, narrow: Link) -> float:
+def _slow_start_reaches(scenario: Scenario, member: Member, bottleneck: Link) -> float:
     """The greatest window, packets, with which a flow's slow start can end; infinite if not known.
 
     It is known only if all flows are long-lived and keep the same backlog, no packet waits longer
     than usual before it is sent, and all queues on the path are drop-tail without random loss.
-    ``narrow`` is the link of the path on which the flow has the least share.
+    ``bottleneck`` is the link of the path on which the flow has the least share.
 
     Slow start ends when the backlog exceeds gamma (``rest.slow_start_ends`` gives the window). The
     last doubling may carry the window to twice this value. An overflow of a buffer can end slow
     start earlier (``settling.slow_start_overflows``). Other flows in the queue make slow start end
     earlier, too.
     """
-    group, path, runs = member.flow, scenario.path(member.flow), stack(scenario, member.flow)
+    group, path = member.flow, scenario.path(member.flow)
+    implementation = stack(scenario, group)
     kinds = {(g.keeps_backlog, g.alpha, g.beta, g.over_estimate) for g in scenario.flows}
     lasting = all(g.long_lived for g in scenario.flows)
-    usual = scenario.jitter(group) <= scenario.usual_jitter(group)
-    plain = all(link.loses_only_when_full for link in path)
-    if not (group.keeps_backlog and len(kinds) == 1 and lasting and usual and plain):
+    short_waits = scenario.jitter(group) <= scenario.usual_jitter(group)
+    drop_tail_only = all(link.loses_only_when_full for link in path)
+    if not (group.keeps_backlog and len(kinds) == 1 and lasting and short_waits and drop_tail_only):
         return math.inf
     first = first_window(scenario, group)
-    if rest.skips_slow_start(group, runs):
-        return max(first, runs.least_window)
+    if rest.skips_slow_start(group, implementation):
+        return max(first, implementation.least_window)
     per_packet = scenario.packet_size / scenario.size_of(group)
-    product = narrow.capacity * per_packet * member.rtt
+    product = bottleneck.capacity * per_packet * member.rtt
     smallest = min(room(scenario, link, group.direction) for link in path)
     overflow = settling.slow_start_overflows(smallest, group.decrease)
-    return max(first, min(2.0 * rest.slow_start_ends(group, runs, product), overflow))
+    return max(first, min(2.0 * rest.slow_start_ends(group, implementation, product), overflow))
 
 
-def _first_repair(scenario: Scenario, member: Member, narrow: Link, share: float) -> float:
+def _first_repair(scenario: Scenario, member: Member, bottleneck: Link, share: float) -> float:
     """The time in seconds in which NewReno, alone on its path, repairs the losses of slow start.
 
     In the cases below this time is not known. The result is then 0, so ``settles`` never calls the
     warm-up too short because of it.
 
     Let n be the number of packets that the flow's path holds without a queue, and b the number that
-    can wait at its slowest link ``narrow``. ``share`` is this link's capacity, in packets of the
-    flow's size per second. In slow start each ACK releases two packets. From the first loss until
-    the sender learns of it, n + b ACKs arrive, and for each of them one packet is lost. The sender
-    repairs one lost packet per round trip (RFC 6582), so it needs n + b round trips. The queue is
-    empty in them, so each lasts T.
+    can wait at its slowest link ``bottleneck``. ``share`` is this link's capacity, in packets of
+    the flow's size per second. In slow start each ACK releases two packets. From the first loss
+    until the sender learns of it, n + b ACKs arrive, and for each of them one packet is lost. The
+    sender repairs one lost packet per round trip (RFC 6582), so it needs n + b round trips. The
+    queue is empty in them, so each lasts T.
 
     The window has then been halved from 2 (n + b) to n + b packets. The last ACK of the recovery
     releases all of them at once (RFC 6582, section 3.2, step 3). The buffer holds b of them, the
@@ -239,21 +248,21 @@ def _first_repair(scenario: Scenario, member: Member, narrow: Link, share: float
       and there is no recovery.
     """
     group, path, T = member.flow, scenario.path(member.flow), member.rtt
-    runs = stack(scenario, group)
-    one_per_trip = runs.recovery_of(find(group.law).recovery) == "hole by hole"
-    one_per_trip = one_per_trip and not (runs.partial_deflates or group.delayed_ack)
+    implementation = stack(scenario, group)
+    one_per_trip = implementation.recovery_of(find(group.law).recovery) == "hole by hole"
+    one_per_trip = one_per_trip and not (implementation.partial_deflates or group.delayed_ack)
     one_per_trip = one_per_trip and not STACKS[group.variant].real_numbers  # variant ``paper``
     alone = len(scenario.members) == 1 and group.grows_until_loss
-    plain = all(link.loses_only_when_full for link in path)
-    n, b = share * T, share * room(scenario, narrow, group.direction) / narrow.capacity
-    known = alone and one_per_trip and plain and n <= b < math.inf
+    drop_tail_only = all(link.loses_only_when_full for link in path)
+    n, b = share * T, share * room(scenario, bottleneck, group.direction) / bottleneck.capacity
+    known = alone and one_per_trip and drop_tail_only and n <= b < math.inf
     return (2.0 * n + b) * T if known else 0.0
 
 
-def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: float) -> float:
+def _time_after_loss(scenario: Scenario, member: Member, bottleneck: Link, share: float) -> float:
     """The time in seconds that a window needs to grow back after a loss.
 
-    Let W be the window at the loss. The flow gets its fair share r of the link ``narrow``
+    Let W be the window at the loss. The flow gets its fair share r of the link ``bottleneck``
     (``share``, in packets of the flow's size per second). At the loss this link's queue is full, so
     it adds the delay Q to the propagation delay T of the path. So W = r (T + Q). The loss
     multiplies W by b (``decrease``). The result is the time from the window b W to the window W.
@@ -272,11 +281,11 @@ def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: fl
     The result is 0 if no packet can be lost, if a loss does not reduce the window, if the receiver
     limits the window to W, or if the law grows in another way.
     """
-    group, path, queue = member.flow, scenario.path(member.flow), narrow.queue
+    group, path, queue = member.flow, scenario.path(member.flow), bottleneck.queue
     lost, T, law, b = max(link.loss for link in path), member.rtt, find(group.law), group.decrease
-    full = queue.max_threshold if isinstance(queue, Red) else narrow.buffer
-    counts = isinstance(queue, DropTail | Red) and math.isfinite(full)
-    W = share * (T + (full / narrow.capacity if counts else 0.0))
+    full = queue.max_threshold if isinstance(queue, Red) else bottleneck.buffer
+    adds_delay = isinstance(queue, DropTail | Red) and math.isfinite(full)
+    W = share * (T + (full / bottleneck.capacity if adds_delay else 0.0))
     lossless = all(link.lossless for link in path) or b >= 1.0
     grows = law.per_ack == "one a window" or law.is_cubic
     if not grows or lossless or group.max_window <= W:
