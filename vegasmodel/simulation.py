@@ -308,7 +308,7 @@ def _assumptions_of_delayed(scenario: Scenario, lost: Floats) -> Sequence[Assump
     return [
         Assumption("whole-stack", not in_packets(scenario, None), smooth),
         common.one_recovery(scenario, recovery, lost=bool(losers.any())),
-        *(each for each in left_out if each.name not in fluid_assumptions.KNOWN),
+        *(each for each in left_out if each.name not in fluid_assumptions.IN_EQUATIONS),
     ]
 
 

@@ -115,7 +115,7 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
     groups, run = scenario.flows, scenario.run
     starts = [member.start for member in scenario.members]
     stops = [member.stop for member in scenario.members]
-    all_there = max(starts) <= run.warmup and min(stops) == run.duration
+    all_send = max(starts) <= run.warmup and min(stops) == run.duration
     rows = [
         (
             "long-lived-flows",
@@ -124,7 +124,7 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
         ),
         (
             "all-flows-present",
-            all_there,
+            all_send,
             "some flow starts after warmup or stops before the end; the prediction is for all",
         ),
         (
@@ -189,9 +189,10 @@ def one_recovery(
 
 def _own_recovery(scenario: Scenario, group: Flow) -> str:
     """How the flows of ``group`` recover from losses, by their law and TCP implementation."""
-    law, runs = find(group.law), stack(scenario, group)
-    if runs.recovery_of(law.recovery) != law.recovery:
-        return f"{group.law} repairs several lost packets in a round trip ({runs.name} has SACK)"
+    law, implementation = find(group.law), stack(scenario, group)
+    if implementation.recovery_of(law.recovery) != law.recovery:
+        name = implementation.name
+        return f"{group.law} repairs several lost packets in a round trip ({name} has SACK)"
     return RECOVERIES.get(group.law, f"{group.law} has its own recovery")
 
 
@@ -220,19 +221,19 @@ def with_growth(found: Prediction) -> Prediction:
     throughputs or mean RTTs.
     """
     scenario = found.scenario
-    own = {law.name for law in scenario.own_laws}
-    if not own or found.throughput is None or found.rtt_mean is None:
+    user_laws = {law.name for law in scenario.own_laws}
+    if not user_laws or found.throughput is None or found.rtt_mean is None:
         return found
     with np.errstate(invalid="ignore"):  # no packet: a rate of 0, and no RTT
         # Little's law: window = throughput * RTT
         windows = np.asarray(found.throughput) * np.asarray(found.rtt_mean)
-    least = [
+    near_one = [
         f"{member.name} ({window:.2f})"
         for member, window in zip(scenario.members, windows, strict=True)
-        if member.flow.law in own and window < LEAST_WINDOW
+        if member.flow.law in user_laws and window < LEAST_WINDOW
     ]
-    detail = f"mean window near one packet, the least that there is: {', '.join(least)}"
-    note = Assumption("own-law-grows", not least, detail if least else "")
+    detail = f"mean window near one packet, the least that there is: {', '.join(near_one)}"
+    note = Assumption("own-law-grows", not near_one, detail if near_one else "")
     return dataclasses.replace(found, assumptions=(*found.assumptions, note))
 
 
@@ -242,16 +243,18 @@ def losses_end_growth(scenario: Scenario) -> Assumption:
     It fails for a loss-based flow with unlimited data and without a receiver's window in two cases:
 
     - No link on its path loses packets (``endless``).
-    - Losses do not reduce its window (``_kept_at_losses``).
+    - Losses do not reduce its window (``_not_cut_at_losses``).
     """
     if detail := endless(scenario):
         return Assumption("losses-end-growth", False, detail)
-    kept = [g.name for g in scenario.flows if g.grows_until_loss and _kept_at_losses(scenario, g)]
+    not_cut = [
+        g.name for g in scenario.flows if g.grows_until_loss and _not_cut_at_losses(scenario, g)
+    ]
     detail = (
-        f"outside slow start, a fast retransmit does not reduce the window of {few(kept)} "
+        f"outside slow start, a fast retransmit does not reduce the window of {few(not_cut)} "
         "(decrease or cut), so other flows may get almost nothing"
     )
-    return Assumption("losses-end-growth", not kept, detail if kept else "")
+    return Assumption("losses-end-growth", not not_cut, detail if not_cut else "")
 
 
 def endless(scenario: Scenario) -> str:
@@ -267,7 +270,7 @@ def endless(scenario: Scenario) -> str:
     return ""
 
 
-def _kept_at_losses(scenario: Scenario, group: Flow) -> bool:
+def _not_cut_at_losses(scenario: Scenario, group: Flow) -> bool:
     """Whether a flow that repairs a loss by fast retransmit keeps its window as it was, or more.
 
     A user's function ``cut`` is called for the two senders with which ``register_law`` tests it. If

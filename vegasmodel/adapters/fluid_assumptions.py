@@ -34,12 +34,17 @@ from vegasmodel.scenario.placement import first_window, left_out_of_laws, shut_l
 from vegasmodel.stacks.stack import Stack
 
 STARVED = 0.01  # of the mean throughput: a flow with less starves
-MOST_IDLE = 0.1  # fraction of the time; if the link idles for more, bursts of packets matter
-LITTLE_IDLE = 0.02  # fraction of the time; if the link idles for more, cuts of CUBIC matter
+IDLE_FOR_BURSTS = (
+    0.1  # fraction of the time: if the link idles for longer, bursts of packets matter
+)
+IDLE_FOR_CUTS = (
+    0.02  # fraction of the time: if it idles for longer, CUBIC's cuts matter (``_cubic_at_red``)
+)
 FEW_LOSSES = 3.0  # packets that a sender repairs in few round trips, whatever its recovery
-MOST_GROWTH = 0.1  # part of a window: if it grows by less in a round trip, this matters little
-MOST_WAITS = 0.05  # fraction of its time for which a flow may wait for its timer
-KNOWN = (  # assumptions that ``fluid`` does not make, because its equations have these features
+SLOW_GROWTH = 0.1  # part of a window: if it grows by less in a round trip, this matters little
+MAX_WAITING = 0.05  # fraction of its time for which a flow may wait for its timer
+# assumptions of closed forms that ``fluid`` does not make, because its equations have the feature
+IN_EQUATIONS = (
     "window-not-limited",
     "one-ack-a-packet",
     "all-flows-present",
@@ -50,7 +55,7 @@ KNOWN = (  # assumptions that ``fluid`` does not make, because its equations hav
 def assumptions(scenario: Scenario, run: ContinuousRun) -> tuple[Assumption, ...]:
     """All assumptions of ``fluid``, and whether each holds in a run of the scenario."""
     return (
-        *(a for a in left_out(scenario, random_loss=True) if a.name not in KNOWN),
+        *(a for a in left_out(scenario, random_loss=True) if a.name not in IN_EQUATIONS),
         *_acks(scenario),
         _recovery(scenario, run.losses),
         losses_end_growth(scenario),
@@ -116,9 +121,9 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
     loss_based = np.array([not member.flow.delay_based for member in scenario.members])
     lost = papers_only(scenario) and bool(losses[loss_based].any())
     found = one_recovery(scenario, "a loss only cuts the window", lost=lost)
-    more = 'with variant = "ns2" or "linux" the equations contain this'
+    hint = 'with variant = "ns2" or "linux" the equations contain this'
     if not found.holds:
-        return Assumption(found.name, False, f"{found.detail}; {more}")
+        return Assumption(found.name, False, f"{found.detail}; {hint}")
     vegas = np.array([member.flow.keeps_backlog for member in scenario.members])
     red = isinstance(scenario.links[0].queue, Red) and papers_only(scenario)
     if not (red and losses[vegas].any()):
@@ -126,7 +131,7 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
     detail = (
         "a loss only cuts the window; where RED drops several packets of a window, Vegas waits "
     )
-    return Assumption(found.name, False, f"{detail}for its timer; {more}")
+    return Assumption(found.name, False, f"{detail}for its timer; {hint}")
 
 
 def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
@@ -176,8 +181,8 @@ def _limited_recovery(scenario: Scenario, run: ContinuousRun) -> list[str]:
     """
     windows = np.nan_to_num(run.throughput) * np.nan_to_num(run.rtt_mean, posinf=0.0)
     for member, losses, window in zip(scenario.members, run.losses, windows, strict=True):
-        flow, runs = member.flow, stack(scenario, member.flow)
-        inflates = find(flow.law).overdue_checks and runs.overdue_checks
+        flow, implementation = member.flow, stack(scenario, member.flow)
+        inflates = find(flow.law).overdue_checks and implementation.overdue_checks
         if inflates and losses > 0.0 and flow.max_window < 2.0 * window:
             return [
                 f"the limit of {flow.max_window:g} packets (max_window) on the recoveries of "
@@ -206,7 +211,7 @@ def _cubic_at_red(scenario: Scenario, run: ContinuousRun) -> list[str]:
     if not (isinstance(link.queue, Red) and run.losses[forgets].any()):
         return []
     sent = np.nan_to_num(run.throughput * active_part(scenario))
-    idles = sent.sum() < (1.0 - LITTLE_IDLE) * link.capacity
+    idles = sent.sum() < (1.0 - IDLE_FOR_CUTS) * link.capacity
     matters = idles and sent[forgets].sum() > 0.5 * sent.sum()
     return ["how ns-2's CUBIC sends packets again after a recovery at RED"] if matters else []
 
@@ -220,15 +225,15 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     many round trips to repair them, or waits for its timer.
 
     The assumption fails if the law's ``drift``, the growth of the window in a round trip, exceeds
-    both ``FEW_LOSSES`` packets and the fraction ``MOST_GROWTH`` of the window. ``drift`` is
+    both ``FEW_LOSSES`` packets and the fraction ``SLOW_GROWTH`` of the window. ``drift`` is
     computed for the run's mean window and mean RTT, and for the numbers that the law keeps at the
     end of a run. The assumption is tested only for flows that lose packets. The list is empty if no
     flow has a user-defined law.
     """
-    own = {law.name: law for law in scenario.own_laws}
-    fast = []
+    user_laws = {law.name: law for law in scenario.own_laws}
+    fast_growing = []
     for i, member in enumerate(scenario.members):
-        law = own.get(member.flow.law)
+        law = user_laws.get(member.flow.law)
         if law is None or not run.losses[i] > 0 or not run.throughput[i] > 0.0:
             continue
         means = run.throughput, run.rtt_mean, run.base_rtt
@@ -236,13 +241,17 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
             drift, window = own_growth(scenario, i, *means, run.kept)
         except FieldError as error:
             raise LawFault.of_error(error) from error
-        if drift > max(FEW_LOSSES, MOST_GROWTH * window):
-            fast.append(
+        if drift > max(FEW_LOSSES, SLOW_GROWTH * window):
+            fast_growing.append(
                 f"{member.name} by {drift:.3g} packets a round trip at a window of {window:.3g}"
             )
-    named = few(fast, clauses=True)
+    named = few(fast_growing, clauses=True)
     detail = f"many packets are lost at an overflow, because a window grows fast: {named}"
-    return [Assumption("own-law-grows-slowly", not fast, detail if fast else "")] if own else []
+    return (
+        [Assumption("own-law-grows-slowly", not fast_growing, detail if fast_growing else "")]
+        if user_laws
+        else []
+    )
 
 
 def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
@@ -251,12 +260,10 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     They say:
 
     - Small changes of the scenario do not change the result, and there are enough random runs.
-    - The windows fill the link. If they do not, each flow's packets reach the queue as a train:
-      they follow one another closely. Packets are dropped when trains of different flows meet. The
-      model knows only roughly how many (``engines/fluid/sampled/trains.py``). If all RTTs are
-      equal, trains meet in slow start: the train of a Tahoe flow, for example, leaves a queue in
-      which packets of Vegas are lost. This is tested only if several flows share a drop-tail queue,
-      and a loss-based one loses packets.
+    - The windows fill the link. This is tested only if several flows share a drop-tail queue, and a
+      loss-based one loses packets. If the link idles at times, each flow's packets reach the queue
+      as a train: they follow one another closely. Packets are dropped when trains of different
+      flows meet. The model knows only roughly how many (``engines/fluid/sampled/trains.py``).
     - The packets of flows that lose packets arrive evenly spread (``_spread``).
     - If all flows are Vegas flows, their backlogs are nearly equal (``fluid_vegas.narrow_band``).
     - One packet less in the queue that late Vegas flows find hardly matters
@@ -270,11 +277,11 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     rates = run.throughput[None] if run.throughput_runs is None else run.throughput_runs
     chance = run.by_chance or scenario.run.start_jitter > 0.0
     link, members = scenario.links[0], scenario.members
-    losers = [i for i, m in enumerate(members) if not m.flow.delay_based]
+    loss_based = [i for i, m in enumerate(members) if not m.flow.delay_based]
     idle = 1.0 - float(np.nansum(run.throughput * active_part(scenario))) / link.capacity
-    lost = bool(run.losses[losers].any())
+    lost = bool(run.losses[loss_based].any())
     trains = isinstance(link.queue, DropTail) and len(members) > 1 and lost
-    rough = trains and idle > MOST_IDLE
+    rough = trains and idle > IDLE_FOR_BURSTS
     detail = f"the link idles for {idle:.0%} of the time"
     detail += "; how often bursts of flows meet then is known only roughly" if rough else ""
     return [
@@ -328,18 +335,26 @@ def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
     A timeout lasts T seconds (``Stack.steady_timeout``). So for each second in which the flow
     sends, it waits for w = min(1, 3/W) p r T seconds. It therefore waits for the fraction w/(1 + w)
-    of its time. The assumption fails if this fraction exceeds ``MOST_WAITS``.
+    of its time. The assumption fails if this fraction exceeds ``MAX_WAITING``.
     """
     p = scenario.links[0].loss
     if p == 0.0:
         return Assumption("fast-retransmit", True)
     r, R = np.nan_to_num(run.throughput), np.nan_to_num(run.rtt_mean, nan=1.0, posinf=1.0)
-    timeout = np.minimum(1.0, 3.0 / np.maximum(r * R, 3.0))  # probability that a loss leads to one
-    runs = [_timers_of(scenario, member.flow) for member in scenario.members]
-    waits = timeout * p * r * [a.steady_timeout(rtt) for a, rtt in zip(runs, R, strict=True)]
+    timeout_probability = np.minimum(1.0, 3.0 / np.maximum(r * R, 3.0))
+    implementations = [_timers_of(scenario, member.flow) for member in scenario.members]
+    waits = (
+        timeout_probability
+        * p
+        * r
+        * [
+            implementation.steady_timeout(rtt)
+            for implementation, rtt in zip(implementations, R, strict=True)
+        ]
+    )
     waiting = waits / (1.0 + waits)  # the fraction of its time for which each flow waits
     worst = int(np.argmax(waiting))
-    holds = bool(waiting[worst] <= MOST_WAITS)
+    holds = bool(waiting[worst] <= MAX_WAITING)
     detail = (
         f"{scenario.members[worst].name} would wait for its timer for {waiting[worst]:.0%} of its "
         "time; the equations count such waits only roughly, or not at all"
@@ -349,8 +364,8 @@ def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
 def _timers_of(scenario: Scenario, flow: Flow) -> Stack:
     """The TCP implementation whose timers the flow has; in ns-2, CUBIC's differ from the others."""
-    runs = stack(scenario, flow)
-    return runs.for_cubic() if find(flow.law).is_cubic else runs
+    implementation = stack(scenario, flow)
+    return implementation.for_cubic() if find(flow.law).is_cubic else implementation
 
 
 def _first_windows_fit(scenario: Scenario) -> bool:
@@ -376,14 +391,14 @@ def _of_equations(scenario: Scenario) -> list[Assumption]:
     - ``first-windows-fit``: link and buffer can hold the first windows of all flows together, so no
       packet of them is lost.
     """
-    lacking, shut = left_out_of_laws(scenario), shut_links(scenario)
-    closed = (
-        f"ns-2 drops every packet at {few(shut)}, whose buffer is below 2 packets (1 with RED); so "
-        "the flows get nothing"
+    lacking, shut_names = left_out_of_laws(scenario), shut_links(scenario)
+    shut_text = (
+        f"ns-2 drops every packet at {few(shut_names)}, whose buffer is below 2 packets (1 with "
+        "RED); so the flows get nothing"
     )
     rows = (
         *([("whole-laws", False, lacking)] if lacking else ()),
-        *([("ns2-passes-packets", False, closed)] if shut else ()),
+        *([("ns2-passes-packets", False, shut_text)] if shut_names else ()),
         (
             "defaults-of-the-papers",
             papers_only(scenario) or scenario.run.ns2_defaults == "papers",

@@ -58,20 +58,21 @@ def narrow_band(scenario: Scenario) -> Assumption:
       ``fluid`` and ``rounds`` agree well.
     """
     flows = scenario.flows
-    alike = len({m.rtt for m in scenario.members}) == 1
+    equal_rtts = len({m.rtt for m in scenario.members}) == 1
     tested = all(g.keeps_backlog for g in flows) and len(scenario.members) > 1
-    tested = tested and not (alike and scenario.run.start_jitter > 0.0)
+    tested = tested and not (equal_rtts and scenario.run.start_jitter > 0.0)
     if tested and all_continuous(scenario):
         return _narrow_rests(scenario)
     wide = []
     for g in flows if tested else ():
-        runs = stack(scenario, g)
-        low, high = runs.dead_zone(g.alpha, g.beta)
-        high += g.delayed_ack and not (runs.real_numbers or runs.decides_late)
+        implementation = stack(scenario, g)
+        low, high = implementation.dead_zone(g.alpha, g.beta)
+        # the first special case: with delayed ACKs the backlog may be taken for a packet less
+        high += g.delayed_ack and not (implementation.real_numbers or implementation.decides_late)
         if high >= WIDEST_BAND * low:
             wide.append(f"{g.name} rests at a backlog of {low:g} to {high:g} packets")
     detail = "; which of them it keeps depends on bursts of packets, which the equations lack"
-    if alike:
+    if equal_rtts:
         detail = (
             "; which of them it keeps depends on the starts (try `start_jitter`) and on single "
         )
@@ -154,9 +155,9 @@ def vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
         for member, losses in zip(scenario.members, run.losses, strict=True)
         if losses > 0.0 and not (member.flow.delayed_ack or member.flow.delay_based)
     ]
-    alike = len({member.rtt for member in scenario.members}) == 1
+    equal_rtts = len({member.rtt for member in scenario.members}) == 1
     drop_tail = isinstance(scenario.links[0].queue, DropTail)
-    holds = papers_only(scenario) or not (delayed and prompt and alike and drop_tail)
+    holds = papers_only(scenario) or not (delayed and prompt and equal_rtts and drop_tail)
     detail = f"{delayed[0]} has delayed ACKs and {prompt[0]} has none" if not holds else ""
     detail += "; how often Vegas then loses packets is known only roughly" if detail else ""
     return Assumption("vegas-acks-undelayed", holds, detail)
@@ -184,12 +185,13 @@ def acts_in_time(scenario: Scenario, run: ContinuousRun) -> Assumption:
     )
     if not (vegas and lost and isinstance(link.queue, DropTail)) or papers_only(scenario):
         return Assumption(name, True)
-    trips = link.room(link_stack(scenario)) / n  # round trips in which the buffer fills
+    round_trips = link.room(link_stack(scenario)) / n  # in so many the buffer fills
     detail = (
-        f"{n} windows that grow by about a packet per round trip fill the buffer in {trips:.2g} "
-        "round trips, before Vegas reacts; how often Vegas loses packets then is known only roughly"
+        f"{n} windows that grow by about a packet per round trip fill the buffer in "
+        f"{round_trips:.2g} round trips, before Vegas reacts; how often Vegas loses packets then "
+        "is known only roughly"
     )
-    holds = bool(trips >= 2.0 * LAG)
+    holds = bool(round_trips >= 2.0 * LAG)
     return Assumption(name, holds, "" if holds else detail)
 
 
@@ -216,8 +218,12 @@ def base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
     one_rtt = len({member.rtt for member in members}) == 1
     spaced = one_rtt and link.loses_only_when_full and not any(f.delayed_ack for f in flows)
     waited = vegas & (timeouts > 0.0) & (not spaced)
-    unsure = vegas & (run.losses > 0.0) & isinstance(link.queue, Red)
-    named = [m.name for m, which in zip(scenario.members, waited | unsure, strict=True) if which]
+    not_known = vegas & (run.losses > 0.0) & isinstance(link.queue, Red)
+    named = [
+        m.name
+        for m, concerned in zip(scenario.members, waited | not_known, strict=True)
+        if concerned
+    ]
     if not named:
         return Assumption("base-rtt-above-propagation", True)
     detail = (

@@ -13,7 +13,9 @@ from vegasmodel.metrics import Floats, percent
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import Scenario
 
-SUSPICIOUS = 0.75  # part of a window: after slow start usual laws grow by far less in a round trip
+UNUSUAL_GROWTH = (
+    0.75  # of a window: outside slow start, usual laws grow by far less in a round trip
+)
 ALWAYS_USUAL = 3.0  # packets: so much growth in a round trip is usual at small windows, too
 MOST_LOST = 0.1  # of a flow's packets: if more are lost, its sender hardly repairs its losses
 
@@ -68,27 +70,28 @@ def own_laws_change(
 ) -> list[Assumption]:
     """The assumption that a user-defined law grows by less than its window in a round trip.
 
-    It fails if ``drift`` exceeds both ``ALWAYS_USUAL`` packets and the fraction ``SUSPICIOUS`` of
-    the window. So large a result is seldom meant: the function may return the new window in place
-    of the change. The arrays are as in ``own_growth``. Flows without a throughput are not
+    It fails if ``drift`` exceeds both ``ALWAYS_USUAL`` packets and the fraction ``UNUSUAL_GROWTH``
+    of the window. So large a result is seldom meant: the function may return the new window in
+    place of the change. The arrays are as in ``own_growth``. Flows without a throughput are not
     tested. The list is empty if no flow has a user-defined law.
     """
-    own = {law.name for law in scenario.own_laws}
-    if not own or throughput is None or rtt_mean is None:
+    user_laws = {law.name for law in scenario.own_laws}
+    if not user_laws or throughput is None or rtt_mean is None:
         return []
-    fast = []
+    fast_growing = []
     for i, member in enumerate(scenario.members):
-        if member.flow.law not in own or not throughput[i] * rtt_mean[i] > 0.0:
+        if member.flow.law not in user_laws or not throughput[i] * rtt_mean[i] > 0.0:
             continue
         with contextlib.suppress(FieldError):  # the run may never meet its mean state
             growth, window = own_growth(scenario, i, throughput, rtt_mean, base_rtt, kept)
-            if growth > max(ALWAYS_USUAL, SUSPICIOUS * window):
-                fast.append(f"that of {member.name} is {growth:.3g} at a window of {window:.3g}")
-    detail = (
-        f"drift returns the change in a round trip; {few(fast, clauses=True)}: did the function "
-    )
-    detail += "return the new window instead of its change?"
-    return [Assumption("own-law-returns-change", not fast, detail if fast else "")]
+            if growth > max(ALWAYS_USUAL, UNUSUAL_GROWTH * window):
+                fast_growing.append(
+                    f"that of {member.name} is {growth:.3g} at a window of {window:.3g}"
+                )
+    names = few(fast_growing, clauses=True)
+    detail = f"drift returns the change in a round trip; {names}: did the function return the new "
+    detail += "window instead of its change?"
+    return [Assumption("own-law-returns-change", not fast_growing, detail if fast_growing else "")]
 
 
 def own_laws_repair(scenario: Scenario, loss: Floats | None) -> list[Assumption]:
@@ -99,22 +102,22 @@ def own_laws_repair(scenario: Scenario, loss: Floats | None) -> list[Assumption]
     loss are not tested. The list is empty if no flow has a user-defined law, or if ``loss`` is
     ``None``.
     """
-    own = {law.name: law for law in scenario.own_laws}
-    if not own or loss is None:
+    user_laws = {law.name: law for law in scenario.own_laws}
+    if not user_laws or loss is None:
         return []
     lossy = [
-        (member, rate, own[member.flow.law].recovery)
+        (member, rate, user_laws[member.flow.law].recovery)
         for member, rate in zip(scenario.members, loss, strict=True)
-        if member.flow.law in own
+        if member.flow.law in user_laws
         and rate > MOST_LOST
         and not any(link.loss > 0.0 for link in scenario.path(member.flow))
     ]
-    bad = [
+    unrepaired = [
         f"{member.name} loses {percent(rate)} of its packets (recovery: {recovery!r})"
         for member, rate, recovery in lossy
     ]
-    detail = f"{few(bad, clauses=True)}: after a cut the window may still be larger than the link "
-    detail += "and its buffer hold"
+    detail = f"{few(unrepaired, clauses=True)}: after a cut the window may still be larger than "
+    detail += "the link and its buffer hold"
     if any(recovery != "scoreboard" for *_, recovery in lossy):
         detail += ', or recovery="scoreboard" may suit the law better'
-    return [Assumption("own-law-repairs", not bad, detail if bad else "")]
+    return [Assumption("own-law-repairs", not unrepaired, detail if unrepaired else "")]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from vegasmodel.equilibrium.random_loss import Sender
 
 NAME = "random-loss"
-MOST = 0.9  # part of the rate without losses; if a flow gets more, its losses hardly matter
+LITTLE_LOWERED = 0.9  # of the rate without losses: if a flow gets more, its losses hardly matter
 
 
 def answer(scenario: Scenario) -> Prediction:
@@ -47,20 +47,7 @@ def answer(scenario: Scenario) -> Prediction:
     from vegasmodel.equilibrium import loss_peaks, random_loss  # only for a link that needs them
 
     link = scenario.links[0]
-    flows = [
-        random_loss.Sender(
-            law=m.flow.law,
-            rtt=_round_trip(scenario, m),
-            alpha=m.flow.alpha,
-            over_estimate=_over_estimate(m.flow),
-            decrease=m.flow.decrease,
-            max_window=m.flow.max_window,
-            ack_every=2.0 if m.flow.delayed_ack else 1.0,
-            counts_packets=stack(scenario, m.flow).counts_packets,
-            scoreboard=_recovery(scenario, m.flow) == "scoreboard",
-        )
-        for m in scenario.members
-    ]
+    flows = [_sender(scenario, member) for member in scenario.members]
     share = random_loss.share(flows, link.loss, link.capacity, link.buffer)
     if share.status != Status.DONE:
         detail = (
@@ -71,9 +58,9 @@ def answer(scenario: Scenario) -> Prediction:
     # three figures that tell whether the buffer may overflow (``_never_full`` explains them)
     load = loss_peaks.load(flows, link.loss, link.capacity, link.buffer)
     burst = loss_peaks.slow_start_queue(flows, link.loss, link.capacity)
-    after = loss_peaks.recovery_burst(flows, link.loss, link.capacity)
-    # ``trips`` also has the sender's own waits; a measured RTT (``rtt``) has not
-    rtt, trips = (np.array([x.rtt for x in each]) for each in (scenario.members, flows))
+    recovery_burst = loss_peaks.recovery_burst(flows, link.loss, link.capacity)
+    # ``round_trips`` also has the sender's own waits; a measured RTT (``rtt``) has not
+    rtt, round_trips = (np.array([x.rtt for x in each]) for each in (scenario.members, flows))
     delay = share.queueing
     if len(flows) == 1:
         delay = random_loss.own_queueing(flows[0], share.loss, link.capacity, link.buffer)
@@ -84,17 +71,35 @@ def answer(scenario: Scenario) -> Prediction:
         rtt_mean=rtt + delay,
         loss_rate=np.full(rtt.size, share.loss),
         assumptions=(
-            _never_full(scenario, share.regime, load, burst, after),
+            _never_full(scenario, share.regime, load, burst, recovery_burst),
             _mean_field(scenario),
-            _several_packets(scenario, share.rates * (trips + delay)),
+            _several_packets(scenario, share.rates * (round_trips + delay)),
             _whole_stack(scenario),
             paper_equation(scenario),
             plain_queue(link),
             waits.small_bursts(scenario, share.rates, longest=True),
             _short_pauses(scenario, share.rates),
             _settles(scenario, flows, share.rates),
-            *_rest(scenario),
+            *_left_out_here(scenario),
         ),
+    )
+
+
+def _sender(scenario: Scenario, member: Member) -> Sender:
+    """The properties of one flow as the model's equations take them."""
+    from vegasmodel.equilibrium.random_loss import Sender
+
+    flow = member.flow
+    return Sender(
+        law=flow.law,
+        rtt=_round_trip(scenario, member),
+        alpha=flow.alpha,
+        over_estimate=_over_estimate(flow),
+        decrease=flow.decrease,
+        max_window=flow.max_window,
+        ack_every=2.0 if flow.delayed_ack else 1.0,
+        counts_packets=stack(scenario, flow).counts_packets,
+        scoreboard=_recovery(scenario, flow) == "scoreboard",
     )
 
 
@@ -124,7 +129,7 @@ def _over_estimate(flow: Flow) -> float:
 
 
 def _never_full(
-    scenario: Scenario, regime: str, load: float, burst: float, after: float
+    scenario: Scenario, regime: str, load: float, burst: float, recovery_burst: float
 ) -> Assumption:
     """The assumption that no packet is lost at a full buffer.
 
@@ -134,7 +139,8 @@ def _never_full(
     - ``load``: the highest likely sum of the flows' rates with a full buffer, divided by the
       capacity.
     - ``burst``: the largest queue after a timeout, in packets (``slow_start_queue``).
-    - ``after``: the longest burst of Vegas after a recovery, in packets (``recovery_burst``).
+    - ``recovery_burst``: the longest burst of Vegas after a recovery, in packets
+      (``recovery_burst``).
     """
     detail = ""
     if regime == "buffer-limited":
@@ -152,10 +158,10 @@ def _never_full(
             f"slow start after a timeout can bring {burst:.2g} packets into the queue, more than "
             "the buffer holds"
         )
-    elif after > scenario.links[0].buffer + 1.0:
+    elif recovery_burst > scenario.links[0].buffer + 1.0:
         detail = (
-            f"after two losses in one window Vegas can send a burst of {after:.2g} packets, more "
-            "than the buffer holds"
+            f"after two losses in one window Vegas can send a burst of {recovery_burst:.2g} "
+            "packets, more than the buffer holds"
         )
     return Assumption("losses-are-random-only", not detail, detail)
 
@@ -184,9 +190,13 @@ def _several_packets(scenario: Scenario, windows: Floats) -> Assumption:
 
 def _whole_stack(scenario: Scenario) -> Assumption:
     """The assumption that all flows have ns-2's timers, which the equations contain."""
-    other = [g.name for g in scenario.flows if stack(scenario, g).rack]
-    detail = f"the equations lack the probes and timers of the TCP of {few(other)}" if other else ""
-    return Assumption("whole-stack", not other, detail)
+    with_other_timers = [g.name for g in scenario.flows if stack(scenario, g).rack]
+    detail = (
+        f"the equations lack the probes and timers of the TCP of {few(with_other_timers)}"
+        if with_other_timers
+        else ""
+    )
+    return Assumption("whole-stack", not with_other_timers, detail)
 
 
 def _short_pauses(scenario: Scenario, rates: Floats) -> Assumption:
@@ -200,13 +210,15 @@ def _short_pauses(scenario: Scenario, rates: Floats) -> Assumption:
     from vegasmodel.equilibrium.loss_rounds import ACK_PAUSE
 
     p = scenario.links[0].loss
-    often = [
+    pausing = [
         f"{m.name} loses a packet in {1.0 / (p * rate):.2g} s"
         for m, rate in zip(scenario.members, rates, strict=True)
         if m.flow.delayed_ack and ACK_PAUSE * p * rate > 1.0
     ]
-    detail = f"{often[0]}, and the pause for a delayed ACK may be {ACK_PAUSE} s" if often else ""
-    return Assumption("short-ack-pauses", not often, detail)
+    detail = (
+        f"{pausing[0]}, and the pause for a delayed ACK may be {ACK_PAUSE} s" if pausing else ""
+    )
+    return Assumption("short-ack-pauses", not pausing, detail)
 
 
 def _settles(scenario: Scenario, flows: list[Sender], rates: Floats) -> Assumption:
@@ -224,21 +236,29 @@ def _settles(scenario: Scenario, flows: list[Sender], rates: Floats) -> Assumpti
     if known.holds is False:
         return known
     for member, flow, rate in zip(scenario.members, flows, rates.tolist(), strict=True):
-        full = (link.capacity * flow.rtt + link.buffer) / n  # packets, at the overflow
-        overflows = math.exp(-2.0 * link.loss * full) > loss_peaks.SELDOM and flow.max_window > full
+        window_at_overflow = (
+            link.capacity * flow.rtt + link.buffer
+        ) / n  # packets, at the overflow
+        overflows = (
+            math.exp(-2.0 * link.loss * window_at_overflow) > loss_peaks.SELDOM
+            and flow.max_window > window_at_overflow
+        )
         # s: slow start sends two packets per ACK, and one of each two finds no room for a round
-        # trip; so about ``full`` packets are lost, and NewReno repairs one per round trip
-        repair = full * flow.rtt
+        # trip; so about ``window_at_overflow`` packets are lost, and NewReno repairs one per round
+        # trip
+        repair = window_at_overflow * flow.rtt
         one_by_one = _recovery(scenario, member.flow) == "hole by hole"
         one_by_one &= not member.flow.keeps_backlog
         if one_by_one and overflows and run.warmup < member.start + repair:
             detail = (
-                f"the first slow start of {member.name} may lose {full:.0f} packets at the full "
-                f"buffer; NewReno repairs one a round trip, which takes {repair:.4g} s"
+                f"the first slow start of {member.name} may lose {window_at_overflow:.0f} packets "
+                f"at the full buffer; NewReno repairs one a round trip, which takes {repair:.4g} s"
             )
             return Assumption(name, False, detail)
         losses = link.loss * rate * (run.duration - run.warmup)
-        if losses < CYCLES and rate < MOST * random_loss.throughput(flow, 0.0, link.capacity / n):
+        if losses < CYCLES and rate < LITTLE_LOWERED * random_loss.throughput(
+            flow, 0.0, link.capacity / n
+        ):
             detail = (
                 f"{member.name} loses about {losses:.2g} packets at random after the warm-up; a "
                 f"mean over fewer than {CYCLES} depends on chance"
@@ -247,10 +267,10 @@ def _settles(scenario: Scenario, flows: list[Sender], rates: Floats) -> Assumpti
     return Assumption(name, True)
 
 
-def _rest(scenario: Scenario) -> list[Assumption]:
+def _left_out_here(scenario: Scenario) -> list[Assumption]:
     """The assumptions of ``left_out``, except those about receivers' windows and delayed ACKs.
 
     These two do not matter here, because the model's equations contain both features.
     """
-    known = ("window-not-limited", "one-ack-a-packet")
-    return [a for a in left_out(scenario, random_loss=True) if a.name not in known]
+    in_equations = ("window-not-limited", "one-ack-a-packet")
+    return [a for a in left_out(scenario, random_loss=True) if a.name not in in_equations]

@@ -21,12 +21,18 @@ from vegasmodel.scenario import Member, RateDelay, Scenario
 from vegasmodel.scenario.placement import link_stack
 from vegasmodel.stacks import dead_zone
 
-MOST_IDLE = 0.05  # part of the rate of class R: if more is idle, predicted rates are too high
-MOST_UNEQUAL = 0.1  # part of a rate: if over-estimates change it by more, flows are not equal
+IDLE_PART = (
+    0.05  # of the rate of class R: if its flows leave more idle, predicted rates are too high
+)
+NOTABLE_CHANGE = (
+    0.1  # of a rate: if over-estimates change it by more, the flows of a class are not equal
+)
 # The greatest number of start times for which ``_late_rates`` is called. It solves the rates of
 # all flows that have started, once for each start time, so the work grows with both numbers.
 MAX_STARTS = 100
-BURST = 4.0  # packets of room beyond alpha; with less, one flow of alpha = 1 to 3 loses packets
+ROOM_FOR_BURSTS = (
+    4.0  # packets beyond alpha: with less room, one flow of alpha = 1 to 3 loses packets
+)
 
 
 def answer(scenario: Scenario) -> Prediction:
@@ -76,7 +82,7 @@ def _hypotheses(
     # the packets that the Vegas flows of class D keep in queue D, and the packets it has room for
     wanted = float(column(scenario, lambda flow: flow.alpha)[vegas & in_D].sum())
     room = scenario.links[0].room(link_stack(scenario), "delay")
-    needed = wanted + BURST if wanted > 0.0 else 0.0
+    needed = wanted + ROOM_FOR_BURSTS if wanted > 0.0 else 0.0
     lacks = "they lose some" if room < wanted else f"bursts need {needed:g} pkt of room"
     return [
         Assumption(
@@ -91,14 +97,14 @@ def _hypotheses(
             if room >= needed
             else f"queue D has room for {room:g} pkt, its flows keep {wanted:g} there; {lacks}",
         ),
-        _fills(scenario, queue, int((~in_D).sum()), int(in_D.sum())),
-        _alike(scenario),
+        _windows_fill_link(scenario, queue, int((~in_D).sum()), int(in_D.sum())),
+        _equal_flows(scenario),
         _one_backlog(scenario),
         _true_base_rtts(scenario, queue.k),
     ]
 
 
-def _fills(scenario: Scenario, queue: RateDelay, n_R: int, n_D: int) -> Assumption:
+def _windows_fill_link(scenario: Scenario, queue: RateDelay, n_R: int, n_D: int) -> Assumption:
     """The assumption that loss-based flows of class R use almost all of the rate of their class.
 
     With Rate-Delay services each class has a queue of its own: class R for a high rate, and class D
@@ -106,7 +112,7 @@ def _fills(scenario: Scenario, queue: RateDelay, n_R: int, n_D: int) -> Assumpti
     product at the rate of class R, the queue then runs empty. Until the windows have grown back,
     the rest of the rate goes to class D, or is not used. ``rate_delay.rate_utilization`` gives the
     part that the flows use if they all lose packets at the same time. The assumption fails if they
-    leave more than the fraction ``MOST_IDLE`` idle. ``n_R`` and ``n_D`` are the numbers of flows of
+    leave more than the fraction ``IDLE_PART`` idle. ``n_R`` and ``n_D`` are the numbers of flows of
     the classes.
     """
     name, link = "windows-fill-the-link", scenario.links[0]
@@ -117,7 +123,7 @@ def _fills(scenario: Scenario, queue: RateDelay, n_R: int, n_D: int) -> Assumpti
         if flow.service == "delay" or flow.keeps_backlog or flow.decrease == 1.0:
             continue
         used = float(rate_delay.rate_utilization(m.rtt, room, float(S_R), flow.decrease))
-        if used < 1.0 - MOST_IDLE:
+        if used < 1.0 - IDLE_PART:
             detail = (
                 f"the R queue has room for {room:g} packets, and {float(S_R) * m.rtt:.4g} are on "
                 "their way at the rate of its class; after losses the windows may use only "
@@ -127,7 +133,7 @@ def _fills(scenario: Scenario, queue: RateDelay, n_R: int, n_D: int) -> Assumpti
     return Assumption(name, True)
 
 
-def _alike(scenario: Scenario) -> Assumption:
+def _equal_flows(scenario: Scenario) -> Assumption:
     """The assumption that the flows of a class divide its rate equally.
 
     Flows that differ do not divide it equally: of two loss-based flows the one with the shorter RTT
@@ -168,7 +174,7 @@ def _true_base_rtts(scenario: Scenario, k: float) -> Assumption:
     - Class R: it fails. Vegas does not belong there, and we do not compute by how much its rates
       change.
     - Class D with at most ``MAX_STARTS`` start times: it fails if the measured baseRTTs change some
-      rate by more than the fraction ``MOST_UNEQUAL``, or if the rates are not found
+      rate by more than the fraction ``NOTABLE_CHANGE``, or if the rates are not found
       (``_late_rates``).
     - Class D with more start times: it fails, as we do not compute the rates.
 
@@ -188,7 +194,7 @@ def _true_base_rtts(scenario: Scenario, k: float) -> Assumption:
         if letter == "D" and len({m.start for m in vegas}) <= MAX_STARTS:
             late_rates, known = _late_rates(scenario, vegas, k)
             change = late_rates / known - 1.0
-            if np.abs(change).max() <= MOST_UNEQUAL:
+            if np.abs(change).max() <= NOTABLE_CHANGE:
                 continue
             if np.isfinite(change).all():  # else the solver has failed
                 most = int(np.argmax(change))
@@ -218,27 +224,30 @@ def _late_rates(scenario: Scenario, vegas: Sequence[Member], k: float) -> tuple[
     """
     capacity = scenario.links[0].capacity
     # the start times of the flows of class R, which set the rate S of class D at each time
-    others = np.array([m.start for m in scenario.members if m.flow.service == "rate"])
+    starts_of_R = np.array([m.start for m in scenario.members if m.flow.service == "rate"])
     start, rtt = (
         np.array(values) for values in zip(*((m.start, m.rtt) for m in vegas), strict=True)
     )
     alpha = np.array([sum(dead_zone(m.flow.alpha, m.flow.beta, m.flow.variant)) / 2 for m in vegas])
     given = [0.0 if m.flow.measures_base else float(m.flow.over_estimate) for m in vegas]
     measures = np.array([m.flow.measures_base for m in vegas])
-    over, before = np.array(given), np.zeros(start.size, dtype=bool)
+    over_estimates, started_before = np.array(given), np.zeros(start.size, dtype=bool)
     variant = vegas[0].flow.variant
     rates, queue, S_before = np.zeros(start.size), 0.0, 0.0
     for moment in np.unique(start):
-        now = start <= moment
-        n_R = int((others <= moment).sum())
-        S = float(rate_delay.service_rates(n_R, int(now.sum()), capacity, k)[1])
-        new = now & ~before & measures
-        if before.any():
-            drained = (S / S_before - 1.0) * float(rates[before] @ rtt[before])
-            over[new] = max(queue - max(drained, 0.0), 0.0) / S
-        state = secular.solve(alpha[now], over[now], S, rtt=rtt[now], variant=variant)
-        rates[now], queue = np.asarray(state.rates), float(state.delay) * S
-        before, S_before = now, S
-    S = float(rate_delay.service_rates(others.size, start.size, capacity, k)[1])
-    late, known = (secular.solve(alpha, x, S, rtt=rtt, variant=variant) for x in (over, given))
+        started = start <= moment
+        n_R = int((starts_of_R <= moment).sum())
+        S = float(rate_delay.service_rates(n_R, int(started.sum()), capacity, k)[1])
+        newcomers = started & ~started_before & measures
+        if started_before.any():
+            drained = (S / S_before - 1.0) * float(rates[started_before] @ rtt[started_before])
+            over_estimates[newcomers] = max(queue - max(drained, 0.0), 0.0) / S
+        state = secular.solve(
+            alpha[started], over_estimates[started], S, rtt=rtt[started], variant=variant
+        )
+        rates[started], queue = np.asarray(state.rates), float(state.delay) * S
+        started_before, S_before = started, S
+    S = float(rate_delay.service_rates(starts_of_R.size, start.size, capacity, k)[1])
+    late = secular.solve(alpha, over_estimates, S, rtt=rtt, variant=variant)
+    known = secular.solve(alpha, given, S, rtt=rtt, variant=variant)
     return np.asarray(late.rates), np.asarray(known.rates)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from vegasmodel.equilibrium.red import Curve, Equilibrium, Flows
 
 NAME = "red"
-FEW = 8  # if flows have more different RTTs than this, fast oscillations are not searched for
+MAX_RTTS = 8  # if flows have more different RTTs, fast oscillations are not searched for
 
 
 def answer(scenario: Scenario) -> Prediction:
@@ -63,19 +63,7 @@ def answer(scenario: Scenario) -> Prediction:
         ecn=queue.ecn,
         buffer=link.buffer,
     )
-    vegas = np.array([m.flow.keeps_backlog for m in scenario.members])
-    given = [m.flow.over_estimate for m in scenario.members]
-    flows = red.Flows(
-        vegas=vegas,
-        rtt=rtts(scenario),
-        alpha=threshold(scenario),
-        over_estimate=np.array([0.0 if x == "measured" else float(x) for x in given]),
-        decrease=None if queue.ecn else column(scenario, lambda f: f.decrease),
-        max_window=np.array(
-            [m.flow.max_window - held_by_receiver(scenario, m) for m in scenario.members]
-        ),
-        ack_every=column(scenario, lambda f: _counted_every(scenario, f)),
-    )
+    flows = _flows(scenario, queue)
     roots = red.equilibria(flows, curve, link.capacity)
     if not roots:
         return Prediction.not_applicable(
@@ -90,17 +78,40 @@ def answer(scenario: Scenario) -> Prediction:
         scenario,
         root.rates,
         rtt_mean=rtts(scenario) + delay,
-        loss_rate=np.full(vegas.size, 0.0 if queue.ecn else root.loss),
+        loss_rate=np.full(len(scenario.members), 0.0 if queue.ecn else root.loss),
         queue_mean=np.array([root.queue]),
         assumptions=(
             *_hypotheses(scenario, root.kind),
             _stable_queue(scenario, flows, curve, root, queue.weight),
-            *_within(flows, curve, root, queue.weight),
-            _room(scenario, root.queue),
+            *_average_within_corners(flows, curve, root, queue.weight),
+            _room_for_bursts(scenario, root.queue),
             settles(scenario),
             waits.short(scenario, root.rates),
-            *_rest(scenario),
+            *_left_out_here(scenario),
         ),
+    )
+
+
+def _flows(scenario: Scenario, queue: Red) -> Flows:
+    """The flows' properties as the model's equations take them.
+
+    A measured baseRTT counts as exact. ``max_window`` is lowered by the packets whose ACKs the
+    receiver delays (``held_by_receiver``). If RED only marks packets (ECN), a mark halves every
+    window, so ``decrease`` is left out.
+    """
+    from vegasmodel.equilibrium import red
+
+    given = [m.flow.over_estimate for m in scenario.members]
+    return red.Flows(
+        vegas=np.array([m.flow.keeps_backlog for m in scenario.members]),
+        rtt=rtts(scenario),
+        alpha=threshold(scenario),
+        over_estimate=np.array([0.0 if x == "measured" else float(x) for x in given]),
+        decrease=None if queue.ecn else column(scenario, lambda f: f.decrease),
+        max_window=np.array(
+            [m.flow.max_window - held_by_receiver(scenario, m) for m in scenario.members]
+        ),
+        ack_every=column(scenario, lambda f: _counted_every(scenario, f)),
     )
 
 
@@ -134,14 +145,14 @@ def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
     smooth = kind not in ("at-threshold", "at-buffer")
     vegas = [g for g in scenario.flows if g.keeps_backlog]
     # whether the two ends of each range are equal
-    one = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in vegas)
+    one_backlog = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in vegas)
     return [
         Assumption(
             "steady-queue",
             smooth,
             "" if smooth else f"the queue oscillates about a jump of the drop probability ({kind})",
         ),
-        Assumption("single-threshold", one, "" if one else MIDDLE),
+        Assumption("single-threshold", one_backlog, "" if one_backlog else MIDDLE),
         paper_equation(scenario),
         one_recovery(scenario, "a loss halves the window, as Reno's", ["reno"]),
     ]
@@ -171,20 +182,22 @@ def _stable_queue(
         return Assumption(
             name, None, f"the drop probability has no slope at the fixed point ({root.kind})"
         )
-    rest, c = place(scenario), scenario.links[0].capacity
-    if isinstance(rest, str):
+    equilibrium, c = place(scenario), scenario.links[0].capacity
+    if isinstance(equilibrium, str):
         loop = loop_rest.about_red(flows, curve, c, root, weight)
     else:
-        loop = rest.loop
+        loop = equilibrium.loop
     # with many different RTTs, search only for oscillations at least as slow as the longest RTT
-    many = np.unique(loop.rtt).size > FEW
+    many = np.unique(loop.rtt).size > MAX_RTTS
     found = assess(loop, 2.0 * np.pi / float(loop.rtt.max()) if many else None)
     if found.stable is None:
         return Assumption(name, None, "not all of its characteristic roots were found")
-    return Assumption(name, found.stable, "" if found.stable else _swing(found.period))
+    return Assumption(name, found.stable, "" if found.stable else _what_grows(found.period))
 
 
-def _within(flows: Flows, curve: Curve, root: Equilibrium, weight: float) -> list[Assumption]:
+def _average_within_corners(
+    flows: Flows, curve: Curve, root: Equilibrium, weight: float
+) -> list[Assumption]:
     """The assumption that RED's average queue stays between two corners of RED's curve.
 
     The model takes RED's loss at the mean queue. This is the mean loss only if the loss changes
@@ -238,7 +251,7 @@ def _within(flows: Flows, curve: Curve, root: Equilibrium, weight: float) -> lis
     return [Assumption(name, holds, "" if holds else detail)]
 
 
-def _room(scenario: Scenario, queue: float) -> Assumption:
+def _room_for_bursts(scenario: Scenario, queue: float) -> Assumption:
     """The assumption that the buffer has room for bursts of packets beyond the mean queue.
 
     RED drops packets by its average of the queue, before the buffer is full. The equations contain
@@ -257,7 +270,7 @@ def _room(scenario: Scenario, queue: float) -> Assumption:
     return Assumption("buffer-holds-bursts", holds, "" if holds else detail)
 
 
-def _swing(period: float) -> str:
+def _what_grows(period: float) -> str:
     """A text on what an unstable queue does; ``period`` is that of its fastest growing oscillation.
 
     It is in s, and infinite if the fastest growing deviation does not oscillate.
@@ -270,7 +283,7 @@ def _swing(period: float) -> str:
     )
 
 
-def _rest(scenario: Scenario) -> list[Assumption]:
+def _left_out_here(scenario: Scenario) -> list[Assumption]:
     """The assumptions of ``left_out``, except those on features that the equations contain."""
-    known = ("window-not-limited", "one-ack-a-packet")
-    return [a for a in left_out(scenario) if a.name not in known]
+    in_equations = ("window-not-limited", "one-ack-a-packet")
+    return [a for a in left_out(scenario) if a.name not in in_equations]
