@@ -248,7 +248,7 @@ def test_bad_errors_are_refused_before_a_model_runs(monkeypatch, capsys, tmp_pat
     def never(*_, **__):
         pytest.fail("a model ran")
 
-    monkeypatch.setattr(predictions, "_asked", never)
+    monkeypatch.setattr(predictions, "_predictions", never)
     line = ["ratio", "vegas", "reno", "--buffer", "20pkt", "--capacity", "1080pkt/s"]
     for model, error in (("rounds", "rtt=5%"), ("minicycle", "rtt")):
         assert run([*line, "--model", model, "--uncertain", error]) == 2

@@ -16,6 +16,7 @@ from vegasmodel.fields.units import format_time
 
 if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
+    from vegasmodel.study.solutions import Design
 
 
 @click.command()
@@ -77,14 +78,25 @@ def design(
     from vegasmodel.report import console
     from vegasmodel.study.design import design as solve_for
 
-    near = parse(within, "fraction", field="--within", high=0.5)
+    within_fraction = parse(within, "fraction", field="--within", high=0.5)
     case = inputs.load(scenario, laws)
-    others = [] if verify == ("none",) else ["rounds", *verify]
+    verifiers = [] if verify == ("none",) else ["rounds", *verify]
     ends = None if between is None else _ends(between, solve, case)
-    found = solve_for(case, solve, target, model, between=ends, verify=others, within=near)
+    found = solve_for(
+        case, solve, target, model, between=ends, verify=verifiers, within=within_fraction
+    )
     if json:
         console.print_json({"scenario": case.name, **found.to_json()})
         return
+    if found.solutions:
+        _show_solutions(found)
+    console.paragraphs(_sentences(found, case), first=not found.solutions)
+
+
+def _show_solutions(found: Design) -> None:
+    """Print a table of the solutions: each value, and the target's quantity by each model."""
+    from vegasmodel.report import console
+
     rows = [
         [
             f"{each.value:.6g} {each.unit}".strip(),
@@ -97,13 +109,19 @@ def design(
         ]
         for each in found.solutions
     ]
-    if rows:
-        by = list(found.solutions[0].verified)
-        title = found.target if found.sense == "=" else found.asked
-        load = ["load"] if found.shows_load else []
-        console.console().print(console.stacked([found.field, model, *by, *load], rows, title))
+    verifying_models = list(found.solutions[0].verified)
+    title = found.target if found.sense == "=" else found.asked
+    load_column = ["load"] if found.shows_load else []
+    heads = [found.field, found.model, *verifying_models, *load_column]
+    console.console().print(console.stacked(heads, rows, title))
+
+
+def _sentences(found: Design, case: Scenario) -> list[str]:
+    """Sentences on the solutions: intervals, units, notes, and what the search may have missed."""
+    from vegasmodel.report import console
+
     texts = [f"{found.field} meets the target {found.where}."] if found.intervals else []
-    texts += _in_other_units(case, solve, [each.value for each in found.solutions])
+    texts += _in_other_units(case, found.field, [each.value for each in found.solutions])
     texts += [
         f"{each.value:.6g} {each.unit}: {each.note}." for each in found.solutions if each.note
     ]
@@ -112,15 +130,15 @@ def design(
     if any(each.achieved_se or any(each.verified_se.values()) for each in found.solutions):
         texts.append(console.PLUS_MINUS)
     texts += [f"{note}." for note in found.notes]
-    if both := (*found.solutions, *found.rejected):
-        low, high = (f"{end:.6g} {both[0].unit}".strip() for end in found.scanned)
+    if all_tried := (*found.solutions, *found.rejected):
+        low, high = (f"{end:.6g} {all_tried[0].unit}".strip() for end in found.scanned)
         missed = "solutions" if found.sense == "=" else "intervals, and gaps in them"
         texts.append(
-            f"{model} was evaluated at {found.tried} values of {solve} from {low} to {high}.  "
-            f"Between them the search may miss {missed}; --between LOW:HIGH searches a narrower "
-            "range."
+            f"{found.model} was evaluated at {found.tried} values of {found.field} from {low} to "
+            f"{high}.  Between them the search may miss {missed}; --between LOW:HIGH searches a "
+            "narrower range."
         )
-    console.paragraphs(texts, first=not rows)
+    return texts
 
 
 def _in_other_units(case: Scenario, solve: str, buffers: list[float]) -> list[str]:
@@ -147,11 +165,11 @@ def _with_error(figure: float | None, error: float | None, unit: str) -> str:
     from vegasmodel.report import console
 
     if figure is not None and unit == "s":
-        blur = f" ± {format_time(float(f'{error:.2g}'))}" if error else ""
-        return f"{format_time(figure)}{blur}"
-    shown = console.number(figure, 6)
-    shown += f" ± {console.number(error, 2)}" if error else ""
-    return shown if figure is None else f"{shown} {unit}".strip()
+        error_text = f" ± {format_time(float(f'{error:.2g}'))}" if error else ""
+        return f"{format_time(figure)}{error_text}"
+    text = console.number(figure, 6)
+    text += f" ± {console.number(error, 2)}" if error else ""
+    return text if figure is None else f"{text} {unit}".strip()
 
 
 def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:

@@ -84,7 +84,7 @@ def ratio(
         flows, capacity=capacity, rtt=rtt, buffer=buffer, packet_size=packet_size, loss=loss
     )
     _expect_errors(scenario, errors)
-    results = _asked(scenario, names)
+    results = _predictions(scenario, names)
     results = _worth_showing(results, model)  # in the JSON document too
     hint = _hint(scenario, results)
     _show(scenario, results, json=json, plot=plot, hint=hint, errors=errors)
@@ -133,7 +133,7 @@ def predict(
     case = run_often(inputs.load(scenario, laws), runs)
     _expect_errors(case, errors)
     bounds = _bounds(require, case)
-    results = _asked(case, names)
+    results = _predictions(case, names)
     if not json:
         results = _worth_showing(results, model)
     hint = _hint(case, results)
@@ -180,14 +180,14 @@ def measure(
     from vegasmodel.report.console import output_path, written
 
     inputs.check_picture(plot)
-    most = _seconds(timeout)
+    longest = _seconds(timeout)
     if out is not None:
         output_path(out, "--out", (".parquet",))
     case = run_often(inputs.load(scenario, laws), runs)
     with toml_file.keys_of(scenario, ("link", "flow", "run")):
         if out is not None:
-            record_engine(case, engine, most).write(out)
-        measured = with_enough_runs(run_engine(case, engine, most))
+            record_engine(case, engine, longest).write(out)
+        measured = with_enough_runs(run_engine(case, engine, longest))
     _show(case, [measured], json=json, plot=plot, flows=True)
     if out is not None and not json:
         written(out)
@@ -240,12 +240,12 @@ def compare(
     names = choose(model or ("all",))
     limit = None if max_error is None else _limit(max_error)
     inputs.check_picture(plot)
-    most = _seconds(timeout)
+    longest = _seconds(timeout)
     inputs.register(laws)
     table = toml_file.read(scenario)
     with toml_file.keys_of(scenario, {*table, "link", "flow", "run"}):
         try:
-            result = comparison.compare(table, trace, names, most, runs=runs)
+            result = comparison.compare(table, trace, names, longest, runs=runs)
         except MeasurementError as error:
             raise MeasurementError(error.lacks, "--trace FILE") from None
     if json:
@@ -257,9 +257,11 @@ def compare(
         if not json:
             console.written(plot)
     if limit is not None:
-        worst = result.best_error()
-        if worst is None or worst > limit:
-            best = "no error is known" if worst is None else f"the best errs by {worst:.2g}"
+        best_error = result.best_error()
+        if best_error is None or best_error > limit:
+            best = (
+                "no error is known" if best_error is None else f"the best errs by {best_error:.2g}"
+            )
             raise Shortfall(f"no model is within --max-error {limit:g}; {best}")
 
 
@@ -291,11 +293,13 @@ def _fall_short(verdicts: Sequence[tuple[Target, list[Verdict]]]) -> None:
     if verdicts:
         from vegasmodel.study.requirements import missed
 
-        if lines := [line for both in verdicts if (line := missed(*both))]:
+        if lines := [
+            line for bound_and_verdicts in verdicts if (line := missed(*bound_and_verdicts))
+        ]:
             raise Shortfall("; ".join(lines))
 
 
-def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
+def _predictions(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
     """The predictions of the models ``names``.
 
     If a model cannot predict the throughputs, its ``Prediction`` gives the reason instead. One
@@ -319,8 +323,8 @@ def _worth_showing(results: list[Prediction], asked: Sequence[str]) -> list[Pred
 
     if asked and "all" not in asked:
         return results
-    kept = [p.applicable or p.model in SIMULATED or "missing" in p.extra for p in results]
-    return list(itertools.compress(results, kept)) or results
+    shown = [p.applicable or p.model in SIMULATED or "missing" in p.extra for p in results]
+    return list(itertools.compress(results, shown)) or results
 
 
 def _hint(scenario: Scenario, results: Sequence[Prediction]) -> str:
@@ -407,37 +411,49 @@ def _show(
         if errors:
             document["uncertainty"] = [each.to_json() for each in uncertainties]
         if verdicts:
-            document["requirements"] = [one.to_json() for _, each in verdicts for one in each]
+            document["requirements"] = [
+                verdict.to_json() for _, each in verdicts for verdict in each
+            ]
         if warnings:
             document["notes"] = [*document.get("notes", ()), *warnings]
         console.print_json(document)
         return
     tables.print_results(scenario, results, per_flow=flows, hint=hint)
-    not_missed = [one for _, each in verdicts for one in each if one.met is not False]
-    texts = [f"{one.bound} is {'met' if one.met else 'not known'}: {one}." for one in not_missed]
+    not_missed = [verdict for _, each in verdicts for verdict in each if verdict.met is not False]
+    texts = [
+        f"{verdict.bound} is {'met' if verdict.met else 'not known'}: {verdict}."
+        for verdict in not_missed
+    ]
     console.paragraphs([*texts, *(f"{note}." for note in warnings)])
     for each in uncertainties:
-        rows = [
-            [
-                name,
-                console.number(value),
-                console.number(sd),
-                console.number(100.0 * sd / value if value else None, 3),
-            ]
-            for name, (value, sd) in each.ratios.items()
-        ]
-        console.console().print()
-        console.console().print(console.stacked([each.model, "ratio", "sd", "sd, %"], rows))
-        text = "sd: to first order in the errors. It does not count the model's own error"
-        if each.reason is not None:
-            text = f"No sd: {each.reason}"
-        elif each.rough:
-            rough = ", ".join(each.rough)
-            text += f", and is rough: over two sd of {rough} a ratio is not linear, or has no value"
-        if each.broken:
-            text += f". Does not hold: {', '.join(each.broken)}"
-        console.paragraphs([f"{text}."])
+        _show_uncertainty(each)
     console.written(plot)
+
+
+def _show_uncertainty(found: Uncertainty) -> None:
+    """Print the throughput ratios of a model with their standard deviations, and their limits."""
+    from vegasmodel.report import console
+
+    rows = [
+        [
+            name,
+            console.number(value),
+            console.number(sd),
+            console.number(100.0 * sd / value if value else None, 3),
+        ]
+        for name, (value, sd) in found.ratios.items()
+    ]
+    console.console().print()
+    console.console().print(console.stacked([found.model, "ratio", "sd", "sd, %"], rows))
+    text = "sd: to first order in the errors. It does not count the model's own error"
+    if found.reason is not None:
+        text = f"No sd: {found.reason}"
+    elif found.rough:
+        rough = ", ".join(found.rough)
+        text += f", and is rough: over two sd of {rough} a ratio is not linear, or has no value"
+    if found.broken:
+        text += f". Does not hold: {', '.join(found.broken)}"
+    console.paragraphs([f"{text}."])
 
 
 def _errors(uncertain: Sequence[str], models: Sequence[str]) -> dict[str, str]:

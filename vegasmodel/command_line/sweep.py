@@ -28,10 +28,10 @@ MAX_POINTS_SHOWN = 30  # points of a sweep whose shares are printed
 MAX_FLOWS_SHOWN = 5  # flows with a column of shares in the printed table
 MAX_REASONS = 3  # reasons for missing answers that are printed
 # a name for --out that ends so is probably meant for a table, not for a Zarr folder
-TABLES = (".csv", ".tsv", ".xlsx", ".json", ".parquet", ".txt")
+TABLE_ENDINGS = (".csv", ".tsv", ".xlsx", ".json", ".parquet", ".txt")
 
 TOO_MANY_POINTS = f"No table is printed for more than {MAX_POINTS_SHOWN} points"
-UNSURE = (  # behind "enough-runs does not hold at N points"
+FEW_RUNS = (  # behind "enough-runs does not hold at N points"
     ": the 95 % interval of a flow's mean throughput is wider than 10 % to either side.  "
     "The variable or column uncertainty tells how wide; more runs (a larger `runs` under `[run]` "
     "in the file) make it narrower."
@@ -111,16 +111,7 @@ def sweep(
     from vegasmodel.study.meter import meter
     from vegasmodel.study.sweep import sweep as over_grid
 
-    if out is None and csv is None:
-        allowed = "the name of a folder; or --csv FILE for a table only"
-        raise FieldError("--out", None, allowed, wrong=MISSING)
-    inputs.check_picture(plot)
-    if csv is not None:
-        console.output_path(csv, "--csv", (".csv",))
-    if out is not None and out.suffix.lower() in TABLES:
-        raise FieldError("--out", str(out), "the name of a folder; --csv FILE writes a table")
-    if plot is not None and (draw is not None or len(over) > 2):
-        raise FieldError("--plot", str(plot), "a sweep of one or two fields, without --draw")
+    _check_outputs(out, csv, plot, fields=len(over), draw=draw)
     began = time.monotonic()
     case = inputs.load(scenario, laws)
     names = [group.name for group in case.flows]
@@ -158,17 +149,39 @@ def sweep(
         raise Shortfall(f"{plot} is not drawn: no point of the sweep has an answer")
 
 
+def _check_outputs(
+    out: Path | None, csv: Path | None, plot: Path | None, *, fields: int, draw: int | None
+) -> None:
+    """Raise ``FieldError`` before the sweep if a result cannot be written to these paths.
+
+    ``fields`` is the number of fields that vary, and ``draw`` the number of random points. A sweep
+    of random points, or of more than two fields, has no picture.
+    """
+    from vegasmodel.report import console
+
+    if out is None and csv is None:
+        allowed = "the name of a folder; or --csv FILE for a table only"
+        raise FieldError("--out", None, allowed, wrong=MISSING)
+    inputs.check_picture(plot)
+    if csv is not None:
+        console.output_path(csv, "--csv", (".csv",))
+    if out is not None and out.suffix.lower() in TABLE_ENDINGS:
+        raise FieldError("--out", str(out), "the name of a folder; --csv FILE writes a table")
+    if plot is not None and (draw is not None or fields > 2):
+        raise FieldError("--plot", str(plot), "a sweep of one or two fields, without --draw")
+
+
 class _Summary:
     """What the command prints about a sweep.
 
     A point of the sweep is one choice of the fields' values.
 
     - ``out``: the folder with the results; without it only a table in CSV is written.
-    - ``there``: how many points an earlier sweep has computed, if this sweep continues it.
+    - ``done_before``: how many points an earlier sweep has computed, if this sweep continues it.
     - ``counts``: the number of points by status; ``answered`` is that of points with throughputs,
       and ``points`` that of all.
     - ``dims``: the number of values of each field.
-    - ``unsure``: at how many points too few runs were averaged (``ENOUGH_PRECISION``).
+    - ``few_runs``: at how many points too few runs were averaged (``ENOUGH_PRECISION``).
     - ``broken``: for each assumption, at how many points it does not hold.
     - ``notes``: if ns-2 or ns-3 made one run at each point, a sentence that says so.
     """
@@ -179,24 +192,24 @@ class _Summary:
         model: str,
         out: Path | None,
         data: xr.Dataset,
-        there: int,
+        done_before: int,
         seconds: float,
     ) -> None:
         """Count the points of the sweep ``data`` by their results.
 
-        ``there`` of them were computed by an earlier sweep, the others in ``seconds``.
+        ``done_before`` of them were computed by an earlier sweep, the others in ``seconds``.
         """
         from vegasmodel.measurement import ENGINES
         from vegasmodel.study.not_held import counted
         from vegasmodel.study.points import STATUS
 
         self.case, self.model, self.out, self.data = case, model, out, data
-        self.there, self.seconds = there, seconds
+        self.done_before, self.seconds = done_before, seconds
         status = data["status"].values
         self.counts = {word: int((status == code).sum()) for code, word in enumerate(STATUS)}
         self.answered, self.points = self.counts[STATUS[0]], int(status.size)
         self.dims = {str(name): int(size) for name, size in data["status"].sizes.items()}
-        self.unsure = int((data["uncertainty"].values > ENOUGH_PRECISION).sum())
+        self.few_runs = int((data["uncertainty"].values > ENOUGH_PRECISION).sum())
         self.broken = counted(data["broken"].values.flat)
         # the number of runs may also be one of the fields that vary
         single = model in ENGINES and case.run.times == 1 and "run.runs" not in data.variables
@@ -215,9 +228,9 @@ class _Summary:
             "out": None if self.out is None else str(self.out),
             "dims": self.dims,
             "points": self.points,
-            "computed": self.points - self.there,
+            "computed": self.points - self.done_before,
             "status": self.counts,
-            "too_few_runs": self.unsure,
+            "too_few_runs": self.few_runs,
             "broken": self.broken,
             "seconds": self.seconds,
             "rows": sweep_rows.rows(self.data, fields, self.case) if few else None,
@@ -235,27 +248,27 @@ class _Summary:
 
         few = self.points <= MAX_POINTS_SHOWN
         table = "the table" if self.out is None else self.out
-        marks, left = None, [f"{TOO_MANY_POINTS}; {table} has their results."]
+        marks, left_out = None, [f"{TOO_MANY_POINTS}; {table} has their results."]
         # the assumption enough-runs has a mark and a line of its own
         broken = {name: n for name, n in self.broken.items() if name != "enough-runs"}
         if few:
             marks = not_held.letters(broken)
-            given = grid.units_given(self.case, over)
-            points, left = _points(self.data, fields, given, marks, self.case, self.out)
+            user_units = grid.units_given(self.case, over)
+            points, left_out = _points(self.data, fields, user_units, marks, self.case, self.out)
             console.console().print(points)
         sizes = " x ".join(f"{name} {size}" for name, size in self.dims.items())
         bad = "".join(f" {n} of them: {word}." for word, n in list(self.counts.items())[1:] if n)
-        there = f", {self.there} of them there already" if self.there else ""
+        there = f", {self.done_before} of them there already" if self.done_before else ""
         where = "" if self.out is None else f"{self.out}: "
         done = f"{where}{self.points} points ({sizes}){there}; {self.seconds:.1f} s.{bad}"
-        at = "point" if self.unsure == 1 else "points"
+        point_or_points = "point" if self.few_runs == 1 else "points"
         star = " (*)" if few else ""  # the mark in the table
-        doubt = f"enough-runs does not hold at {self.unsure} {at}{star}{UNSURE}"
+        doubt = f"enough-runs does not hold at {self.few_runs} {point_or_points}{star}{FEW_RUNS}"
         console.paragraphs(
             [
-                *([*left, done] if few else [done, *left]),
+                *([*left_out, done] if few else [done, *left_out]),
                 *_reasons(self.data),
-                *([doubt] if self.unsure else []),
+                *([doubt] if self.few_runs else []),
                 *self.notes,
                 *not_held.sentences(broken, f"{self.answered} points with an answer", marks),
             ],
@@ -270,16 +283,16 @@ def _reasons(data: xr.Dataset) -> list[str]:
         f"No answer at {n} {'point' if n == 1 else 'points'}: {text}."
         for text, n in found.most_common(MAX_REASONS)
     ]
-    more = len(found) - len(lines)
-    are = "reason is" if more == 1 else "reasons are"
-    left = f"{more} more {are} in the variable or column reason."
-    return [*lines, left] if more else lines
+    n_left_out = len(found) - len(lines)
+    subject = "reason is" if n_left_out == 1 else "reasons are"
+    left_out = f"{n_left_out} more {subject} in the variable or column reason."
+    return [*lines, left_out] if n_left_out else lines
 
 
 def _points(
     data: xr.Dataset,
     fields: Sequence[str],
-    given: Mapping[str, tuple[str, float]],
+    user_units: Mapping[str, tuple[str, float]],
     marks: Mapping[str, str],
     scenario: Scenario,
     out: Path | None,
@@ -293,8 +306,8 @@ def _points(
     there: the 95 % interval of some flow's mean throughput is wider than 10 % of the mean
     (``ENOUGH_PRECISION``) to either side.
 
-    ``given`` has the units in which the user gave the fields' values (``grid.units_given``).  A
-    value has the user's unit beside the field's own.
+    ``user_units`` has the units in which the user gave the fields' values (``grid.units_given``).
+    A value has the user's unit beside the field's own.
 
     ``marks`` has a letter for each assumption that does not hold at some point.  The column
     ``broken`` has the letters of those that do not hold at the row's point. If ``marks`` is empty,
@@ -303,31 +316,31 @@ def _points(
     from vegasmodel.report import console
 
     flows = [str(name) for name in data["flow"].values]
-    whole = "--out FOLDER writes" if out is None else f"{out} has"
-    each = [(name, [i]) for i, name in enumerate(flows)]
-    grid, more = _shares(data, fields, given, marks, each)
-    if not more or len(flows) == len(scenario.flows):
-        return grid, console.left_out(more, f"{whole} all")
+    all_shares = "--out FOLDER writes" if out is None else f"{out} has"
+    columns = [(name, [i]) for i, name in enumerate(flows)]
+    grid, n_left_out = _shares(data, fields, user_units, marks, columns)
+    if not n_left_out or len(flows) == len(scenario.flows):
+        return grid, console.left_out(n_left_out, f"{all_shares} all")
     names = [f"{g.name} ({g.count})" if g.count > 1 else g.name for g in scenario.flows]
-    groups = list(zip(names, sweep_rows.places(data, scenario), strict=True))
-    grid, more = _shares(data, fields, given, marks, groups)
-    together = (
-        f"NAME (N): a group of N flows, with the share of all N together. {whole} each flow's."
+    groups = list(zip(names, sweep_rows.flow_indices(data, scenario), strict=True))
+    grid, n_left_out = _shares(data, fields, user_units, marks, groups)
+    about_groups = (
+        f"NAME (N): a group of N flows, with the share of all N together. {all_shares} each flow's."
     )
-    return grid, [together, *console.left_out(more, f"{whole} all", "group")]
+    return grid, [about_groups, *console.left_out(n_left_out, f"{all_shares} all", "group")]
 
 
 def _shares(
     data: xr.Dataset,
     fields: Sequence[str],
-    given: Mapping[str, tuple[str, float]],
+    user_units: Mapping[str, tuple[str, float]],
     marks: Mapping[str, str],
     columns: Sequence[tuple[str, list[int]]],
 ) -> tuple[Table, int]:
     """The table of shares that ``_points`` returns, and how many of ``columns`` it leaves out.
 
     An entry of ``columns`` has the column's name and the indices of the flows whose shares the
-    column adds up. ``given`` has the user's unit of a field, and ``marks`` a letter for each
+    column adds up. ``user_units`` has the user's unit of a field, and ``marks`` a letter for each
     assumption that does not hold at some point.
     """
     import numpy as np
@@ -341,7 +354,7 @@ def _shares(
         point = data.isel(dict(zip(dims, place, strict=True)))
         # the cells of the row: the values of the fields, then the letters, then the shares
         values = {name: point[name].item() for name in fields}
-        cells = [_value(value, units[n], given.get(n)) for n, value in values.items()]
+        cells = [_value(value, units[n], user_units.get(n)) for n, value in values.items()]
         if marks:
             letters = [marks[name] for name in point["broken"].item().split() if name in marks]
             cells.append(" ".join(sorted(letters)) or "-")
@@ -349,13 +362,13 @@ def _shares(
         shares = [point["share"].values[i].sum() for _, i in columns[:MAX_FLOWS_SHOWN]]
         cells += [f"{100 * x:.1f} %{star}" if math.isfinite(x) else "-" for x in shares]
         rows.append(cells)
-    first = _heads(units, given) + (["broken"] if marks else [])
+    first = _heads(units, user_units) + (["broken"] if marks else [])
     heads = [*first, *(f"{name}\nshare" for name, _ in columns[:MAX_FLOWS_SHOWN])]
-    grid, narrow = console.fitting(heads, rows, len(first) + 1)
-    return grid, narrow + max(len(columns) - MAX_FLOWS_SHOWN, 0)
+    grid, too_wide = console.fitting(heads, rows, len(first) + 1)
+    return grid, too_wide + max(len(columns) - MAX_FLOWS_SHOWN, 0)
 
 
-def _heads(units: Mapping[str, str], given: Mapping[str, tuple[str, float]]) -> list[str]:
+def _heads(units: Mapping[str, str], user_units: Mapping[str, tuple[str, float]]) -> list[str]:
     """The names of the columns with the fields' values, each with its unit and the user's unit.
 
     ``units`` maps the names of the fields to their own units. An example is ``link.`` above
@@ -365,20 +378,20 @@ def _heads(units: Mapping[str, str], given: Mapping[str, tuple[str, float]]) -> 
     for name, unit in units.items():
         part, _, key = name.rpartition(".")
         key += f", {unit}" if unit not in ("", "1", "s") else ""
-        key += f" ({given[name][0]})" if name in given else ""
+        key += f" ({user_units[name][0]})" if name in user_units else ""
         heads.append(f"{part}.\n{key}" if part else key)
     return heads
 
 
-def _value(value: str | float, unit: str, given: tuple[str, float] | None) -> str:
+def _value(value: str | float, unit: str, user_unit: tuple[str, float] | None) -> str:
     """The value of a field as text for a table; a boolean is true or false, as in TOML.
 
-    ``given`` is the user's unit, as ``grid.units_given`` returns it.  The value in this unit stands
-    in parentheses.
+    ``user_unit`` is the user's unit, as ``grid.units_given`` returns it.  The value in this unit
+    stands in parentheses.
     """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
         return value
-    also = f" ({value / given[1]:.6g})" if given is not None else ""
+    also = f" ({value / user_unit[1]:.6g})" if user_unit is not None else ""
     return format_time(value) if unit == "s" else f"{value:.6g}{also}"

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
     from vegasmodel.scenario import Scenario
 
-__all__ = ["places", "rows", "write_csv"]
+__all__ = ["flow_indices", "rows", "write_csv"]
 
 # the variables of a sweep's results that a row shows
-READ = (
+VARIABLES_OF_ROW = (
     "status", "reason", "share", "throughput", "throughput_mbps", "jain", "uncertainty",
     "queueing_delay", "utilization", "broken",
 )  # fmt: skip
 
 
-def places(data: xr.Dataset, scenario: Scenario) -> list[list[int]]:
+def flow_indices(data: xr.Dataset, scenario: Scenario) -> list[list[int]]:
     """For each group of the scenario, the places of its flows in the results ``data``.
 
     A group is all flows of one ``[[flow]]`` table.  If the sweep varies the number of flows, the
@@ -50,9 +50,10 @@ def rows(data: xr.Dataset, fields: Sequence[str], scenario: Scenario) -> list[di
     from vegasmodel.study.points import STATUS
 
     groups = list(
-        zip([group.name for group in scenario.flows], places(data, scenario), strict=True)
+        zip([group.name for group in scenario.flows], flow_indices(data, scenario), strict=True)
     )
-    known = {name: _values(data, name) for name in (*fields, *READ)}  # one read of each from disk
+    # each is read once from disk
+    known = {name: _values(data, name) for name in (*fields, *VARIABLES_OF_ROW)}
     found = []
     for place in np.ndindex(data["status"].shape):
         point = {name: values[place] for name, values in known.items()}
@@ -62,7 +63,7 @@ def rows(data: xr.Dataset, fields: Sequence[str], scenario: Scenario) -> list[di
                 "fields": {name: np.asarray(point[name]).item() for name in fields},
                 "status": STATUS[code] if code >= 0 else "not computed",
                 "reason": str(point["reason"]) or None,
-                "groups": {name: _group(point, where) for name, where in groups},
+                "groups": {name: _group(point, indices) for name, indices in groups},
                 "jain": finite(point["jain"]),
                 "uncertainty": finite(point["uncertainty"]),
                 "links": {
@@ -87,15 +88,15 @@ def _values(data: xr.Dataset, name: str) -> Any:
     return values.transpose(*grid, ...).values
 
 
-def _group(point: dict[str, Any], where: list[int]) -> dict[str, float | None]:
+def _group(point: dict[str, Any], indices: list[int]) -> dict[str, float | None]:
     """The share of a group's flows together, and their mean throughput.
 
-    Flows without a throughput are left out of the mean.  ``where`` has the places of the flows.
+    Flows without a throughput are left out of the mean.  ``indices`` has the places of the flows.
     """
     return {
-        "share": finite(point["share"][where].sum()),
-        "throughput_pps": finite(float(known_mean(point["throughput"][where]))),
-        "throughput_mbps": finite(float(known_mean(point["throughput_mbps"][where]))),
+        "share": finite(point["share"][indices].sum()),
+        "throughput_pps": finite(float(known_mean(point["throughput"][indices]))),
+        "throughput_mbps": finite(float(known_mean(point["throughput_mbps"][indices]))),
     }
 
 

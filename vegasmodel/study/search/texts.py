@@ -44,9 +44,8 @@ def step(tried: Tried, left: int, right: int) -> str:
         figure = tried.target.text(tried.differences[i] + tried.target.value, digits)
         return f"{figure} at {with_unit(tried, tried.values[i])}"
 
-    side_left, side_right = (
-        ("below", "above") if tried.differences[left] < 0 else ("above", "below")
-    )
+    rising = tried.differences[left] < 0
+    side_left, side_right = ("below", "above") if rising else ("above", "below")
     return f"from {at(left)}, {side_left} the target, to {at(right)}, {side_right} it"
 
 
