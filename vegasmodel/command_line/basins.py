@@ -82,7 +82,7 @@ def basins(
     if against is not None:
         check_model(against, "--against")
     ready(*models)
-    near = parse(tolerance, "fraction", field="--tolerance", high=1.0)
+    tolerance_fraction = parse(tolerance, "fraction", field="--tolerance", high=1.0)
     wait = None if phase is None else parse(phase, "time", field="--phase")
     first = None if windows is None else _whole_range(windows)
     with meter(what="starts") as report:
@@ -96,22 +96,22 @@ def basins(
         for each in models:
             outcomes = study.basins(
                 case, each, starts=starts, seed=seed, phase=wait, windows=first, order=order,
-                tolerance=near, progress=progress,
+                tolerance=tolerance_fraction, progress=progress,
             )  # fmt: skip
             found.append(outcomes)
-    same = agreement(found[0], found[-1])
+    comparison = agreement(found[0], found[-1])
     if json:
         document = found[0].to_json()
         document["sets"] = [answer.to_json() for answer, _ in study.sets(case)]
         if against is not None:
-            document["against"] = {**found[-1].to_json(), "agreement": same.to_json()}
+            document["against"] = {**found[-1].to_json(), "agreement": comparison.to_json()}
         console.print_json(document)
         return
-    for one in found:
-        _show_outcomes(one)
-    compared = [] if against is None else [_agreement(found, same)]
+    for of_model in found:
+        _show_outcomes(of_model)
+    agreement_text = [] if against is None else [_agreement(found, comparison)]
     warned = [f"{note}." for note in other_vegas(case, models)]
-    console.paragraphs([*_doubts(found), *_ranges(case), *compared, *warned])
+    console.paragraphs([*_doubts(found), *_ranges(case), *agreement_text, *warned])
 
 
 def _doubts(found: Sequence[Basins]) -> list[str]:
@@ -121,8 +121,10 @@ def _doubts(found: Sequence[Basins]) -> list[str]:
     which of its assumptions do not hold.
     """
     lines = [f"No answer: {reason}." for each in found for reason in each.reasons[:3]]
-    for one in found:
-        lines += not_held.sentences(one.broken, f"{one.answered} starts with {one.model}")
+    for of_model in found:
+        lines += not_held.sentences(
+            of_model.broken, f"{of_model.answered} starts with {of_model.model}"
+        )
     return lines
 
 
@@ -146,18 +148,19 @@ def _ranges(case: Scenario) -> list[str]:
     return lines
 
 
-def _agreement(found: Sequence[Basins], same: Agreement) -> str:
+def _agreement(found: Sequence[Basins], comparison: Agreement) -> str:
     """A sentence on how well two models agree on the outcomes of the random starts.
 
     It gives the result of a chi-squared test of the shares of starts that lead to each outcome.
     """
-    if math.isnan(same.p):
+    if math.isnan(comparison.p):
         none = " and ".join(each.model for each in found if not each.answered)
         return f"Shares of starts are not compared: no answer by {none}."
     return (
         f"Shares of starts by {found[0].model} and {found[1].model}: chi-squared "
-        f"{same.statistic:.4g}, {same.freedom} degrees of freedom, p = {same.p:.3g}; "
-        f"{100 * same.alike:.3g} % of the starts lead to the same outcome by both."
+        f"{comparison.statistic:.4g}, {comparison.freedom} degrees of freedom, p = "
+        f"{comparison.p:.3g}; {100 * comparison.alike:.3g} % of the starts lead to the same "
+        "outcome by both."
     )
 
 
@@ -166,19 +169,19 @@ def _show_outcomes(found: Basins) -> None:
     from vegasmodel.report import console
     from vegasmodel.study.basins import OUTCOME_HEADS
 
-    most, flows = 12, 3  # outcomes and flows with a row or a column
+    max_rows, max_flows = 12, 3  # of the table: a row for each outcome, a column for each flow
     names = [member.name for member in found.scenario.members]
-    rows = [each.cells(flows) for each in found.outcomes[:most]]
+    rows = [each.cells(max_flows) for each in found.outcomes[:max_rows]]
     text = f"{found.model}: {found.answered} starts, outcomes: {len(found.outcomes)}, pkt/s"
-    heads = [*OUTCOME_HEADS, *names[:flows]]
+    heads = [*OUTCOME_HEADS, *names[:max_flows]]
     grid, narrow = console.fitting(heads, rows, 3, text)
     console.console().print(grid)
-    rest = found.outcomes[most:]
+    not_shown = found.outcomes[max_rows:]
     lines = []
-    if rest:
-        part = 100 * sum(each.share for each in rest)
-        lines.append(f"And {len(rest)} more, {part:.3g} % of the starts; --json lists all.")
-    lines += console.left_out(narrow + len(names[flows:]), "--json lists all")
+    if not_shown:
+        part = 100 * sum(each.share for each in not_shown)
+        lines.append(f"And {len(not_shown)} more, {part:.3g} % of the starts; --json lists all.")
+    lines += console.left_out(narrow + len(names[max_flows:]), "--json lists all")
     console.paragraphs(lines)
 
 

@@ -34,7 +34,7 @@ from vegasmodel.support.json_numbers import all_finite, finite
 if TYPE_CHECKING:
     from vegasmodel.equilibrium import Equilibrium
 
-VALUES = "values are not allowed"  # the error message has the number of values before it
+NUMBER_OF_VALUES = "values are not allowed"  # the error message has the number of values before it
 _OF_RATE_DELAY = {  # what the command ``rd`` prints, by its name in the JSON document
     "service_rate_R_pps": "service rate of R (6), pkt/s",
     "service_rate_D_pps": "service rate of D (7), pkt/s",
@@ -94,16 +94,16 @@ def equilibrium(
     else:
         x = values(over_estimate, "over_estimate", "--over-estimate")
     thresholds = spread(thresholds, x.size, "--alpha")
-    trips = None
+    rtts = None
     if rtt is not None:
-        trips = spread(values(rtt, "rtt", "--rtt"), x.size, "--rtt")
+        rtts = spread(values(rtt, "rtt", "--rtt"), x.size, "--rtt")
     elif stacks.find(variant).backlog_over_base:
         text = 'a time such as "80 ms" is needed: variant linux divides by the base RTT'
         raise FieldError("--rtt", None, text, wrong=MISSING)
-    state = forms.solve(thresholds, x, c, rtt=trips, variant=variant)
+    state = forms.solve(thresholds, x, c, rtt=rtts, variant=variant)
     delay = float(state.delay)
     failure = _failure(int(state.status))
-    ranges = _ranges(thresholds, x, c, trips, variant) if not failure else {}
+    ranges = _ranges(thresholds, x, c, rtts, variant) if not failure else {}
     if json:
         console.print_json(
             {
@@ -191,7 +191,7 @@ def _ranges(alpha: Floats, x: Floats, c: float, rtt: Floats | None, variant: str
     return {
         "queueing_delay_range_s": list(found.delay_range),
         "rates_range_pps": [
-            [float(end) for end in both] for both in zip(*found.rate_range, strict=True)
+            [float(end) for end in ends] for ends in zip(*found.rate_range, strict=True)
         ],
     }
 
@@ -237,8 +237,8 @@ def arrivals(
         console.print_json(
             {
                 "capacity_pps": c,
-                "exact": _both(exact.x, exact.rates),
-                "bonald": _both(x_bonald, bonald) if one_alpha else None,
+                "exact": _x_and_rates(exact.x, exact.rates),
+                "bonald": _x_and_rates(x_bonald, bonald) if one_alpha else None,
                 "status": f"failed: {failure}" if failure else "converged",
             }
         )
@@ -246,7 +246,7 @@ def arrivals(
         raise Unsolved(f"the recursion of arrivals failed: {failure}")
     if json:
         return
-    shown = np.arange(n) if n <= 40 else np.r_[0:20, n - 20 : n]  # of many flows, both ends
+    shown_flows = np.arange(n) if n <= 40 else np.r_[0:20, n - 20 : n]  # of many flows, both ends
     rows = [
         [
             str(i + 1),
@@ -255,7 +255,7 @@ def arrivals(
             format_time(float(x_bonald[i])) if one_alpha else "-",
             console.number(float(bonald[i])),
         ]
-        for i in shown
+        for i in shown_flows
     ]
     totals = [console.number(float(rates.sum()), 6) for rates in (exact.rates, bonald)]
     rows.append(["sum", "", totals[0], "", totals[1]])
@@ -313,11 +313,11 @@ def rd(
     checked.of(RateDelay, "k").check(k, "--k")
     c, size = parse_capacity(capacity, packet_size)
     buffer_packets = checked.of(Link, "buffer").packets(buffer, "--buffer", size, c, math.nan)
-    part = parse(delay_buffer, "fraction", field="--delay-buffer", high=1.0)
-    (wanted,) = spread(values(alpha, "alpha", "--alpha"), 1, "--alpha")
+    delay_part = parse(delay_buffer, "fraction", field="--delay-buffer", high=1.0)
+    (one_alpha,) = spread(values(alpha, "alpha", "--alpha"), 1, "--alpha")
     S_R, S_D = forms.service_rates(rate, delay, c, k)
     per_rate, per_delay = forms.flow_rates(rate, delay, c, k)
-    B_R, B_D = forms.split_buffer(buffer_packets, part)
+    B_R, B_D = forms.split_buffer(buffer_packets, delay_part)
     figures: dict[str, Any] = {
         "service_rate_R_pps": S_R,
         "service_rate_D_pps": S_D,
@@ -326,7 +326,7 @@ def rd(
         "buffer_R_pkt": B_R,
         "buffer_D_pkt": B_D,
         "delay_bound_s": forms.delay_bound(B_D, S_D),
-        "loss_onset_flows": forms.loss_onset(B_D, wanted),
+        "loss_onset_flows": forms.loss_onset(B_D, one_alpha),
     }
     plain = {name: finite(float(value)) for name, value in figures.items()}
     notes = []
@@ -389,12 +389,12 @@ def values(text: str, field: str, option: str) -> Any:
 
     parts = text.split(",")
     if len(parts) > 100_000:
-        raise FieldError(option, len(parts), "at most 100000 values", wrong=VALUES)
+        raise FieldError(option, len(parts), "at most 100000 values", wrong=NUMBER_OF_VALUES)
     rule = checked.of(Flow, field)
     read = getattr(rule, "plain", rule).read  # a command line has only plain values
     several = len(parts) > 1
     places = [f"{option}, value {i}" if several else option for i in range(1, len(parts) + 1)]
-    return np.array([read(part, at, 1.0) for part, at in zip(parts, places, strict=True)])
+    return np.array([read(part, place, 1.0) for part, place in zip(parts, places, strict=True)])
 
 
 def spread(array: Any, n: int, option: str) -> Any:
@@ -407,7 +407,7 @@ def spread(array: Any, n: int, option: str) -> Any:
 
     if array.size not in (1, n):
         allowed = f"one value, or one for each of the {n} flows" if n > 1 else "one value"
-        raise FieldError(option, array.size, allowed, wrong=VALUES)
+        raise FieldError(option, array.size, allowed, wrong=NUMBER_OF_VALUES)
     return np.broadcast_to(array, (n,)).copy()
 
 
@@ -416,6 +416,6 @@ def _failure(status: int) -> str | None:
     return None if status == Status.DONE else Status(status).reason
 
 
-def _both(x: Any, rates: Any) -> dict[str, Any]:
+def _x_and_rates(x: Any, rates: Any) -> dict[str, Any]:
     """The over-estimates ``x`` (s) and the rates (pkt/s) for the JSON document."""
     return {"over_estimates_s": all_finite(x), "rates_pps": all_finite(rates)}

@@ -58,21 +58,23 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that ``args`` begin with; raise click's ``UsageError`` for bad words."""
-        asked = args[0].replace("-", "_")
-        if asked in ONLY_IN_PYTHON and self.get_command(ctx, args[0]) is None:
-            there = f"In Python there is vegasmodel.{asked}."
-            raise click.UsageError(f"No such command {args[0]!r}. {there}")
+        name_in_python = args[0].replace("-", "_")
+        if name_in_python in ONLY_IN_PYTHON and self.get_command(ctx, args[0]) is None:
+            in_python = f"In Python there is vegasmodel.{name_in_python}."
+            raise click.UsageError(f"No such command {args[0]!r}. {in_python}")
         if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
             hint = nearest(args[0], self.list_commands(ctx)).removeprefix("; ").capitalize()
             listed = "'vegasmodel --help' lists the commands."
             raise click.UsageError(f"No such command {args[0]!r}. {hint or listed}")
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:
-            own = click.Context(command, parent=ctx)
-            _, _, given = command.make_parser(own).parse_args(args=list(rest))
+            own_context = click.Context(command, parent=ctx)
+            _, _, given = command.make_parser(own_context).parse_args(args=list(rest))
             for option in given:
-                many = not isinstance(option, click.Option) or option.multiple or option.is_flag
-                if not many and given.count(option) > 1:
+                may_repeat = (
+                    not isinstance(option, click.Option) or option.multiple or option.is_flag
+                )
+                if not may_repeat and given.count(option) > 1:
                     raise click.UsageError(f"Option '{option.opts[0]}' is given more than once.")
         return name, command, rest
 
@@ -128,8 +130,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     prints one line on standard error.
     """
     try:
-        if asked := os.environ.get(shell.ASKS):
-            return shell_complete(app, {}, NAME, shell.ASKS, asked)
+        if asked := os.environ.get(shell.COMPLETION_VARIABLE):
+            return shell_complete(app, {}, NAME, shell.COMPLETION_VARIABLE, asked)
         given = sys.argv[1:] if arguments is None else arguments
         with app.make_context(NAME, list(given)) as context:
             _invoke(context)

@@ -67,12 +67,12 @@ def scenario_from_options(
     If several flows have the same name, the later ones get a suffix: ``-2``, ``-3``, ...
     """
     tables = [parse_flow(text, rtt=rtt) for text in flows]
-    seen: dict[str, int] = {}
+    count_of_name: dict[str, int] = {}
     for table in tables:
         name = str(table.get("name", table["law"]))
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] > 1:
-            table["name"] = f"{name}-{seen[name]}"
+        count_of_name[name] = count_of_name.get(name, 0) + 1
+        if count_of_name[name] > 1:
+            table["name"] = f"{name}-{count_of_name[name]}"
     # Read each option under its own name first, so that an error names the option.
     size = checked.of(Scenario, "packet_size").read(packet_size, "--packet-size", 1.0)
     for key, value in (("capacity", capacity), ("buffer", buffer), ("loss", loss)):

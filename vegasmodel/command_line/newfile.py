@@ -16,7 +16,7 @@ import numpy as np
 
 from vegasmodel import laws
 from vegasmodel.command_line.trace_sizes import (
-    LATE,
+    NS2_235,
     begin_with_syn,
     size_note,
     sizes_of,
@@ -47,7 +47,7 @@ __all__ = ["from_trace", "laws_guessed", "plain"]
 Notes = dict[tuple[str, int, str], str]
 MAX_FLOWS = 300  # tables of a file
 CAPACITY, RTT = "10 Mbit/s", 0.05  # guesses; the RTT in s
-LONGEST = 1000.0  # s: greatest RTT that is tried as a guess
+LONGEST_GUESSED_RTT = 1000.0  # s: greatest RTT that is tried as a guess
 
 # comments on guesses in the file; the third is added to the second
 GUESS = "a guess: the trace cannot tell it"
@@ -63,7 +63,7 @@ LAWS_FIRST = """\
 # may change every prediction.
 """
 NO_SYN = "a guess: it sends no SYN, but other flows do, and of ns-2's agents only Vegas sends none"
-UNTOLD = {  # keys whose defaults are guesses
+UNCERTAIN_DEFAULTS = {  # keys whose defaults are guesses
     "variant": """\
 # - variant, under each [[flow]]: the TCP implementation. The default is the TCP that the papers on
 #   Vegas describe. For Linux hosts write variant = "linux", for ns-2 variant = "ns2".
@@ -145,39 +145,39 @@ def from_trace(
     flows = _flows(trace, size.get("packet_size"))
     table: dict[str, Any] = {"name": name, "estimated_from": source, **size}
     table |= {"link": [{}], "flow": [flows[i] for i in busy]}
-    late = bool(begin_with_syn(trace))
-    if late:
+    with_syn = bool(begin_with_syn(trace))
+    if with_syn:
         table["run"] = {"ns2_defaults": "2.35"}
     scenario, filled, notes = _completed(table, trace)
     part_of_rtt = TOO_SHORT in notes.values()  # RTTs that do not show the queueing delay
     if "captured-at-the-sender" in trace.doubts:
         notes = {k: TOO_SHORT + AT_RECEIVER if v == TOO_SHORT else v for k, v in notes.items()}
-    notes |= _put(table, filled, scenario, part_of_rtt=part_of_rtt)
-    if late:
-        said = "estimate: a flow begins with a SYN, which ns-2's older defaults do not send"
-        notes["", 0, "ns2_defaults"] = said
+    notes |= _write_estimates(table, filled, scenario, part_of_rtt=part_of_rtt)
+    if with_syn:
+        text = "estimate: a flow begins with a SYN, which ns-2's older defaults do not send"
+        notes["", 0, "ns2_defaults"] = text
     notes |= _flow_notes(table["flow"], trace, delays, at_once)
     notes["", 0, "estimated_from"] = "without this line the values count as known"
     known = {  # whether the trace tells the key for all flows
         "variant": all("variant" in flow for flow in table["flow"]),
-        "ns2_defaults": late or trace.engine != "ns2",
+        "ns2_defaults": with_syn or trace.engine != "ns2",
         "delayed_ack": delays,
         "send_jitter": all(flow["match"] in at_once for flow in table["flow"]),
     }
-    unknown = [key for key in UNTOLD if not known.get(key)]
+    unknown = [key for key in UNCERTAIN_DEFAULTS if not known.get(key)]
     guesses = (*_guessed(notes), *unknown)
     table["guesses"] = list(guesses)
     notes["", 0, "guesses"] = "edit this list, too, when you have corrected a value"
     if note := size_note(trace):
         notes["", 0, "packet_size"] = note
     text = _commented(toml_file.write(table), notes)
-    head = HEAD + "".join(UNTOLD[key] for key in unknown)
+    head = HEAD + "".join(UNCERTAIN_DEFAULTS[key] for key in unknown)
     head = LAWS_FIRST + head if laws_guessed(guesses) else head
     text = head + _doubts(trace) + text + _left_out(trace, flows, idle)
     return text, filled, guesses
 
 
-def _put(
+def _write_estimates(
     table: dict[str, Any], filled: Sequence[Filled], scenario: Scenario, *, part_of_rtt: bool
 ) -> Notes:
     """Write the estimates into ``table``, and return a comment on each.
@@ -188,17 +188,19 @@ def _put(
     notes, run = Notes(), dict[str, str]()
     for entry in filled:
         if entry.key.startswith("run."):
-            run[entry.key[4:]] = _moment(entry.value)
+            run[entry.key[4:]] = _in_microseconds(entry.value)
             notes["", 0, entry.key[4:]] = entry.how
             continue
-        place = _place(entry.key)
+        place = _split_key(entry.key)
         if place is not None:
             kind, i, key = place
             table[kind][i][key], notes[place] = _written(entry, scenario.packet_size)
             if key == "buffer" and part_of_rtt:
                 table[kind][i][key], notes[place] = "1 BDP", GUESS
             elif key == "buffer" and table[kind][i][key] == "inf":
-                table[kind][i][key], notes[place] = _unseen(entry, scenario, notes[place])
+                table[kind][i][key], notes[place] = _never_full_buffer(
+                    entry, scenario, notes[place]
+                )
     if run:
         table["run"] = run | table.get("run", {})
     return notes
@@ -289,14 +291,18 @@ def _completed(table: dict[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fil
         try:
             return (*complete(table, trace), notes)
         except FieldError as error:
-            place = _place(error.key if isinstance(error, EstimateError) else error.field)
+            place = _split_key(error.key if isinstance(error, EstimateError) else error.field)
             new = place if place not in notes else None  # the wrong key, unless it is a guess
             if new and "required" in error.allowed:  # the trace does not tell it
-                notes |= {new: GUESS} | {("flow", i, "rtt"): GUESS for i in _unknown(table, trace)}
+                notes |= {new: GUESS} | {
+                    ("flow", i, "rtt"): GUESS for i in _without_rtts(table, trace)
+                }
             elif new and isinstance(error, EstimateError) and new[2] == "rtt":
                 # the estimate is less than the transmission times on the path
-                notes |= {("flow", i, "rtt"): TOO_SHORT for i in _as_short(table, trace, new[1])}
-            elif not any(key == "rtt" for _, _, key in notes) or rtt > LONGEST:
+                notes |= {
+                    ("flow", i, "rtt"): TOO_SHORT for i in _with_short_rtts(table, trace, new[1])
+                }
+            elif not any(key == "rtt" for _, _, key in notes) or rtt > LONGEST_GUESSED_RTT:
                 raise  # no larger guess of an RTT can help
             else:  # the guessed RTT is less than the transmission times on this link
                 rtt *= 2.0
@@ -304,13 +310,13 @@ def _completed(table: dict[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fil
             table[kind][i][key] = CAPACITY if key == "capacity" else write(rtt, "time")
 
 
-def _unknown(table: dict[str, Any], trace: Trace) -> list[int]:
+def _without_rtts(table: dict[str, Any], trace: Trace) -> list[int]:
     """The indices of the flows in ``table`` whose RTTs the trace does not tell."""
     rtts = estimate(trace).rtt
     return [i for i, flow in enumerate(table["flow"]) if flow["match"] not in rtts]
 
 
-def _as_short(table: dict[str, Any], trace: Trace, flow: int) -> list[int]:
+def _with_short_rtts(table: dict[str, Any], trace: Trace, flow: int) -> list[int]:
     """The indices of the flows in ``table`` whose RTTs in the trace are probably too short.
 
     The RTT of ``flow`` in the trace is too short: less than the transmission times on its path.
@@ -355,24 +361,24 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     firsts, end = trace.known("first"), float(trace.edges[-1])
     windows, delays, stops = first_windows(trace), ack_delays(trace), ends_early(trace)
     sizes, at_once = sizes_of(trace), sent_at_once(trace)
-    unlike = without_syn(trace)
+    without_syns = without_syn(trace)
     stack = trace.provenance.get("variant", trace.engine)  # a simulated trace names its stack
     named = all(re.fullmatch(r"[A-Za-z][\w-]{,99}", name) for name in trace.flows)
     flows = []
     for i, flow in enumerate(trace.flows):
         law = trace.controls.get(flow)
         law = law if law in laws.names() else None
-        if flow in unlike and flow not in trace.controls:
-            law = LATE.own_packets[0]
+        if flow in without_syns and flow not in trace.controls:
+            law = NS2_235.own_packets[0]
         name = flow if named else f"{law or 'flow'}-{i + 1}"
         entry: dict[str, Any] = {"name": name, "law": law or "reno"}
         if stack in STACKS and STACKS[stack].laws is None:  # a stack that has every law
             entry["variant"] = stack
         first = 0.0 if firsts is None else float(firsts[i])
         if 0.0 < first < end:
-            entry["start"] = _moment(first)
+            entry["start"] = _in_microseconds(first)
         if flow in stops and max(first, 0.0) < stops[flow]:
-            entry["stop"] = _moment(stops[flow])
+            entry["stop"] = _in_microseconds(stops[flow])
         if flow in windows:
             entry["initial_window"] = f"{windows[flow]:g} pkt"
         if sizes[i] not in (None, packet_size):
@@ -385,7 +391,7 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     return flows
 
 
-def _moment(time: float) -> str:
+def _in_microseconds(time: float) -> str:
     """A time in s as text, rounded to microseconds, the resolution of most traces."""
     return f"{time:.6f}".rstrip("0").rstrip(".") + " s"
 
@@ -402,23 +408,23 @@ def _written(entry: Filled, packet_size: float) -> tuple[str | float, str]:
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
     if entry.key.endswith(".buffer") and math.isfinite(value):
         value = max(1.0, round(value))  # a queue holds whole packets
-    short = f"{_rounded(value, low, high)!r}".removesuffix(".0")
-    text: str | float = f"{short} {unit}" if math.isfinite(value) else "inf"
-    text = text if unit else float(short)
+    rounded = f"{_rounded(value, low, high)!r}".removesuffix(".0")
+    text: str | float = f"{rounded} {unit}" if math.isfinite(value) else "inf"
+    text = text if unit else float(rounded)
     if entry.how == DEFAULT:
         return text, entry.how
     ends = list(dict.fromkeys(f"{end:.4g}" for end in (low, high)))
-    spread = "" if len(ends) == 1 else f", {' to '.join(ends)} {unit}".rstrip()
+    range_text = "" if len(ends) == 1 else f", {' to '.join(ends)} {unit}".rstrip()
     if math.isinf(high):  # a lower bound, as ``how`` says
         open_end = math.isinf(value) or entry.key.endswith(".beta")
-        spread = f", at least {low:.4g} {unit}" if open_end else ""
-    note = f"estimate{spread}: {entry.how}"
+        range_text = f", at least {low:.4g} {unit}" if open_end else ""
+    note = f"estimate{range_text}: {entry.how}"
     if entry.key.endswith(".capacity"):
         note += f"; packets of {packet_size:g} B"
     return text, note
 
 
-def _unseen(entry: Filled, scenario: Scenario, note: str) -> tuple[str, str]:
+def _never_full_buffer(entry: Filled, scenario: Scenario, note: str) -> tuple[str, str]:
     """The value for a buffer that was never full in the trace, and its comment.
 
     If no flow grows until it loses a packet, the value is infinite, and the comment is ``note``.
@@ -443,15 +449,15 @@ def _rounded(value: float, low: float, high: float) -> float:
     differs from the estimate by at most a tenth of ``high - low``, or not at all if ``high`` is
     infinite. If no number of digits meets both conditions, the result has 6 digits.
     """
-    room = (high - low) / 10.0 if math.isfinite(high - low) else 0.0
+    allowed_error = (high - low) / 10.0 if math.isfinite(high - low) else 0.0
     for digits in range(3, 6):
-        short = float(f"{value:.{digits}g}")
-        if abs(short - value) <= room and low <= short <= high:
-            return short
+        shorter = float(f"{value:.{digits}g}")
+        if abs(shorter - value) <= allowed_error and low <= shorter <= high:
+            return shorter
     return float(f"{value:.6g}")
 
 
-def _place(key: str) -> tuple[str, int, str] | None:
+def _split_key(key: str) -> tuple[str, int, str] | None:
     """Split a key such as ``link[0].buffer`` into ``("link", 0, "buffer")``.
 
     Returns ``None`` for a key of another form.

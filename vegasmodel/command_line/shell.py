@@ -11,7 +11,9 @@ from click.shell_completion import BashComplete, FishComplete, ZshComplete
 from vegasmodel.command_line import inputs
 from vegasmodel.fields.rules import Choice
 
-ASKS = "_VEGASMODEL_COMPLETE"  # environment variable with which a shell asks for completions
+COMPLETION_VARIABLE = (
+    "_VEGASMODEL_COMPLETE"  # environment variable with which a shell asks for completions
+)
 SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 
@@ -29,8 +31,9 @@ def completion(context: click.Context, name: str, json: bool) -> None:
     Example: vegasmodel completion bash
     """
     Choice(tuple(SHELLS)).check(name, "name")
-    asked = SHELLS[name](context.find_root().command, {}, "vegasmodel", ASKS)
-    lines = asked.source_template % asked.source_vars()  # ``source`` would run a shell first
+    completer = SHELLS[name](context.find_root().command, {}, "vegasmodel", COMPLETION_VARIABLE)
+    # the method ``source`` of click would run a shell first
+    lines = completer.source_template % completer.source_vars()
     if json:
         from vegasmodel.report.console import print_json
 

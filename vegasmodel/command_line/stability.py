@@ -58,17 +58,17 @@ def stability(
         )
         raise FieldError("--over", " ".join(over), allowed)
     found = verdict(case)
-    traced = None
+    boundary = None
     if spans:
         with progress.series("tracing the boundary of stability"):
-            traced = stability_boundary(case, spans)
+            boundary = stability_boundary(case, spans)
     if json:
-        more = {} if traced is None else {"boundary": traced.to_json()}
-        console.print_json({**found.to_json(), **more})
+        boundary_entry = {} if boundary is None else {"boundary": boundary.to_json()}
+        console.print_json({**found.to_json(), **boundary_entry})
         return
     console.paragraphs(_sentences(found), first=True)
-    if traced is not None:
-        _show(traced)
+    if boundary is not None:
+        _show(boundary)
 
 
 SEPARATES = (  # explains the column ``separates`` of the table
@@ -81,7 +81,7 @@ JUMP = (  # behind a sentence on where the verdict changes
 )
 
 
-def _show(traced: StabilityBoundary) -> None:
+def _show(boundary: StabilityBoundary) -> None:
     """Print the boundary between stable and unstable: its curves as a table, and its jumps.
 
     If there is no curve, a sentence says so. At a jump the equilibrium changes between stable and
@@ -89,29 +89,29 @@ def _show(traced: StabilityBoundary) -> None:
     """
     from vegasmodel.report import console
 
-    columns, rows = traced.rows
+    columns, rows = boundary.rows
     if rows:
-        many = "" if len(traced.curves) == 1 else "s"
-        title = f"Boundary of stability, {len(traced.curves)} curve{many}"
+        plural = "" if len(boundary.curves) == 1 else "s"
+        title = f"Boundary of stability, {len(boundary.curves)} curve{plural}"
         console.console().print(console.stacked(columns, rows, title))
         console.paragraphs([SEPARATES])
     else:
-        console.paragraphs([_without_curve(traced)])
-    for jump in traced.jumps:
+        console.paragraphs([_without_curve(boundary)])
+    for jump in boundary.jumps:
         ends = f"{console.number(jump.low, 6)} and {console.number(jump.high, 6)}"
         where = f"{columns[0]} between {ends}, {columns[1]} = {console.number(jump.y, 6)}"
         console.paragraphs([f"The verdict also changes at {where}. {JUMP}"])
 
 
-def _without_curve(traced: StabilityBoundary) -> str:
+def _without_curve(boundary: StabilityBoundary) -> str:
     """A sentence that says for how many of the tried pairs of values the equilibrium is stable.
 
     The sentence is printed if no curve of the boundary was found.
     """
     counts = {
-        "stable": traced.stable,
-        "unstable": traced.unstable,
-        "without an equilibrium": traced.without_equilibrium,
+        "stable": boundary.stable,
+        "unstable": boundary.unstable,
+        "without an equilibrium": boundary.without_equilibrium,
     }
     every = sum(counts.values())
     for word, count in counts.items():
@@ -149,9 +149,9 @@ def _sentences(found: StabilityVerdict) -> list[str]:
         lines.append(f"Gain {s.gain:.4g}: stable below 1.")
     if math.isfinite(s.root.real):
         word = "grows" if s.root.real > 0 else "shrinks"
-        swing = "" if math.isinf(s.period) else f", with a period of {s.period:.4g} s"
+        period_text = "" if math.isinf(s.period) else f", with a period of {s.period:.4g} s"
         time = 1 / max(abs(s.root.real), 1e-300)
-        lines.append(f"A disturbance {word} by the factor e in {time:.4g} s{swing}.")
+        lines.append(f"A disturbance {word} by the factor e in {time:.4g} s{period_text}.")
     if not s.complete:
         lines.append("The count of roots does not agree with those found: some may be missing.")
     return lines

@@ -12,7 +12,7 @@ from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
 from vegasmodel.stacks import find
 
-LATE = find("ns2", "2.35")  # ns-2's TCP with the defaults of its release 2.35
+NS2_235 = find("ns2", "2.35")  # the TCP implementation: ns-2 with the defaults of its release 2.35
 
 
 def usual_size(trace: Trace, flows: list[int]) -> dict[str, str]:
@@ -32,14 +32,14 @@ def sizes_of(trace: Trace) -> list[str | None]:
     it.  Then the result is this packet size, without the headers.
     """
     sizes, syns = packet_sizes(trace), begin_with_syn(trace)
-    sizes -= [LATE.header if name in syns else 0.0 for name in trace.flows]
+    sizes -= [NS2_235.header if name in syns else 0.0 for name in trace.flows]
     return [f"{size:.6g} B" if size > 0 else None for size in sizes]
 
 
 def begin_with_syn(trace: Trace) -> list[str]:
     """The flows of an ns-2 trace that begin with a SYN without data.
 
-    With ns-2's defaults since 2001 (``LATE``), all agents but Vegas send one.
+    With ns-2's defaults since 2001 (``NS2_235``), all agents but Vegas send one.
     """
     syn = trace.known("syn")
     return [] if syn is None else [trace.flows[i] for i in np.flatnonzero(syn == 1)]
@@ -56,7 +56,9 @@ def without_syn(trace: Trace) -> list[str]:
 def size_note(trace: Trace) -> str:
     """The comment on ``packet_size``: how the trace tells it; empty if the trace does not say."""
     if begin_with_syn(trace):
-        return f"without the {LATE.header:g} B of headers that ns-2 2.35 adds for loss-based flows"
+        return (
+            f"without the {NS2_235.header:g} B of headers that ns-2 2.35 adds for loss-based flows"
+        )
     if trace.known("packet_size") is None:
         return f"the trace's payload and {HEADERS} B of headers"
     return trace.provenance.get("packet_size", "")

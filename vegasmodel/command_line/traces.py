@@ -79,8 +79,8 @@ def simulate(
         console.output_path(out, "--out", (".parquet",))
     case = inputs.load(scenario, laws)
     if samples is None:
-        usual = simulation.USUAL_SAMPLES
-        samples = usual if plot is None else simulation.samples_for_cycles(case)
+        default_samples = simulation.USUAL_SAMPLES
+        samples = default_samples if plot is None else simulation.samples_for_cycles(case)
     try:
         data = simulation.simulate(case, model, samples=samples)
     except ValueError as error:
