@@ -34,12 +34,10 @@ from vegasmodel.scenario.placement import first_window, left_out_of_laws, shut_l
 from vegasmodel.stacks.stack import Stack
 
 STARVED = 0.01  # of the mean throughput: a flow with less starves
-IDLE_FOR_BURSTS = (
-    0.1  # fraction of the time: if the link idles for longer, bursts of packets matter
-)
-IDLE_FOR_CUTS = (
-    0.02  # fraction of the time: if it idles for longer, CUBIC's cuts matter (``_cubic_at_red``)
-)
+# fraction of the time: if the link idles for longer, bursts of packets matter
+IDLE_FOR_BURSTS = 0.1
+# fraction of the time: if it idles for longer, CUBIC's cuts matter (``_cubic_at_red``)
+IDLE_FOR_CUTS = 0.02
 FEW_LOSSES = 3.0  # packets that a sender repairs in few round trips, whatever its recovery
 SLOW_GROWTH = 0.1  # part of a window: if it grows by less in a round trip, this matters little
 MAX_WAITING = 0.05  # fraction of its time for which a flow may wait for its timer
@@ -182,6 +180,7 @@ def _limited_recovery(scenario: Scenario, run: ContinuousRun) -> list[str]:
     windows = np.nan_to_num(run.throughput) * np.nan_to_num(run.rtt_mean, posinf=0.0)
     for member, losses, window in zip(scenario.members, run.losses, windows, strict=True):
         flow, implementation = member.flow, stack(scenario, member.flow)
+        # Vegas's own code runs, and not that of Linux: duplicate ACKs add packets to its window
         inflates = find(flow.law).overdue_checks and implementation.overdue_checks
         if inflates and losses > 0.0 and flow.max_window < 2.0 * window:
             return [

@@ -6,6 +6,7 @@ The model (De Vendictis and Baiocchi 2002) predicts how Vegas and Reno share a d
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -80,6 +81,11 @@ def holding(
         _single(n_vegas, n_reno),
         plain_queue(scenario.links[0]),
     )
+    # a wait of one transmission time, the default of ``send_jitter``, never counts as long
+    longest_wait = max(group.send_jitter or 0.0 for group in scenario.flows)
+    longest_harmless = np.maximum(waits.LONGEST * values["rtt"], 1.0 / values["capacity"])
+    # the default of ``access``, 200 times the link's capacity, is fast enough
+    slowest_access = min(math.inf if g.access is None else g.access for g in scenario.flows)
     return {
         **{each.name: np.full(shape, each.holds is not False) for each in fixed},
         **held(cycle, _setting(scenario, values)),
@@ -88,23 +94,8 @@ def holding(
             scenario, cycle.period, first_cycles[index].reshape(shape)
         ),
         "buffer-holds-bursts": values["buffer"] >= LEAST_BUFFER,
-        waits.NAME: np.all(
-            [
-                np.full(shape, True)
-                if g.send_jitter is None
-                else g.send_jitter
-                <= np.maximum(waits.LONGEST * values["rtt"], 1.0 / values["capacity"])
-                for g in scenario.flows
-            ],
-            axis=0,
-        ),
-        "bottleneck-is-the-link": np.all(  # the default of ``access`` is fast enough
-            [
-                np.full(shape, True) if g.access is None else g.access >= 2.0 * values["capacity"]
-                for g in scenario.flows
-            ],
-            axis=0,
-        ),
+        waits.NAME: longest_wait <= longest_harmless,
+        "bottleneck-is-the-link": slowest_access >= 2.0 * values["capacity"],
     }
 
 

@@ -236,9 +236,8 @@ def _settles(scenario: Scenario, flows: list[Sender], rates: Floats) -> Assumpti
     if known.holds is False:
         return known
     for member, flow, rate in zip(scenario.members, flows, rates.tolist(), strict=True):
-        window_at_overflow = (
-            link.capacity * flow.rtt + link.buffer
-        ) / n  # packets, at the overflow
+        # the window, packets, at which slow start overflows the buffer
+        window_at_overflow = (link.capacity * flow.rtt + link.buffer) / n
         overflows = (
             math.exp(-2.0 * link.loss * window_at_overflow) > loss_peaks.SELDOM
             and flow.max_window > window_at_overflow

@@ -25,9 +25,8 @@ from vegasmodel.scenario import Flow, Member, Scenario
 from vegasmodel.scenario.placement import first_window, room, stack
 from vegasmodel.stacks import Stack
 
-SMALL_FIRST_WINDOW = (
-    2.0  # packets: after a first window of at most so many, as in ns-2, the queue empties
-)
+# packets: after a first window of at most so many, as in ns-2, the queue empties
+SMALL_FIRST_WINDOW = 2.0
 NOTABLE_CHANGE = 0.1  # of the mean rate: smaller changes of a rate do not count
 Mask = NDArray[np.bool_]  # which flows, [n]
 

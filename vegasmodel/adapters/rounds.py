@@ -56,19 +56,18 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
         return Prediction.not_applicable(NAME, scenario, f"the simulation ended early: {reason}")
     if found.throughput is not None and np.isnan(np.asarray(found.throughput)).all():
         return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS)
-    own = (
+    of_user_laws = (
         *own_laws_repair(scenario, found.loss_rate),
         *own_laws_change(
             scenario, found.throughput, found.rtt_mean, found.base_rtt, found.extra.get("kept")
         ),
     )
-    ended = sends_after_warm_up(scenario, found.throughput)
     notes = (
         losses_end_growth(scenario),
         settles(scenario),
         whole_thresholds(scenario),
-        *own,
-        *ended,
+        *of_user_laws,
+        *sends_after_warm_up(scenario, found.throughput),
     )
     found = dataclasses.replace(found, assumptions=(*found.assumptions, *notes))
     return with_growth(found)

@@ -291,17 +291,16 @@ def _completed(table: dict[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fil
         try:
             return (*complete(table, trace), notes)
         except FieldError as error:
-            place = _split_key(error.key if isinstance(error, EstimateError) else error.field)
-            new = place if place not in notes else None  # the wrong key, unless it is a guess
-            if new and "required" in error.allowed:  # the trace does not tell it
-                notes |= {new: GUESS} | {
+            wrong = _split_key(error.key if isinstance(error, EstimateError) else error.field)
+            unguessed = None if wrong in notes else wrong  # None also if it is no key of a table
+            if unguessed and "required" in error.allowed:  # the trace does not tell it
+                notes |= {unguessed: GUESS} | {
                     ("flow", i, "rtt"): GUESS for i in _without_rtts(table, trace)
                 }
-            elif new and isinstance(error, EstimateError) and new[2] == "rtt":
+            elif unguessed and isinstance(error, EstimateError) and unguessed[2] == "rtt":
                 # the estimate is less than the transmission times on the path
-                notes |= {
-                    ("flow", i, "rtt"): TOO_SHORT for i in _with_short_rtts(table, trace, new[1])
-                }
+                short = _with_short_rtts(table, trace, unguessed[1])
+                notes |= {("flow", i, "rtt"): TOO_SHORT for i in short}
             elif not any(key == "rtt" for _, _, key in notes) or rtt > LONGEST_GUESSED_RTT:
                 raise  # no larger guess of an RTT can help
             else:  # the guessed RTT is less than the transmission times on this link

@@ -11,9 +11,8 @@ from click.shell_completion import BashComplete, FishComplete, ZshComplete
 from vegasmodel.command_line import inputs
 from vegasmodel.fields.rules import Choice
 
-COMPLETION_VARIABLE = (
-    "_VEGASMODEL_COMPLETE"  # environment variable with which a shell asks for completions
-)
+# environment variable with which a shell asks for completions
+COMPLETION_VARIABLE = "_VEGASMODEL_COMPLETE"
 SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 

@@ -24,9 +24,8 @@ from vegasmodel.packets.trace import Trace
 
 __all__ = ["buffer_of", "loss_of", "lost_packets"]
 
-MIN_PART_AT_LONGEST = (
-    0.1  # a queue overflowed only if at least this part of the drops came at its longest length
-)
+# a queue overflowed only if at least this part of the drops came at its longest length
+MIN_PART_AT_LONGEST = 0.1
 NEGLIGIBLE_QUEUE = 2  # packets: a link whose queue is never longer is not taken to overflow
 
 

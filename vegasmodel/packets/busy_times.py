@@ -35,9 +35,8 @@ PACKETS_PER_BLOCK = 1000  # with fewer, one packet more or less changes the rate
 NUMBER_OF_BLOCKS = (5, 100)  # the smallest and the largest number of blocks of a trace
 RUN = 20  # packets: in a shorter busy period, an error of one packet at its ends matters too much
 PAUSE = 1.0  # s: a shorter silence may be a sender that waits for a retransmission
-MIN_PART_OF_CAPACITY = (
-    0.5  # a host stalled if fewer packets than this part of capacity x wait left meanwhile
-)
+# a host stalled if fewer packets than this part of capacity x wait left meanwhile
+MIN_PART_OF_CAPACITY = 0.5
 
 
 def delivered_by_all(trace: Trace) -> tuple[Floats, NDArray[np.bool_]] | None:

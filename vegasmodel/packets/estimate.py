@@ -26,9 +26,8 @@ __all__ = ["Estimate", "Estimates", "estimate", "first_windows"]
 
 QUEUE_DIFFERENCE = 2  # packets: in one burst, the queues that two flows meet may differ by so much
 TRUNCATION = 19  # 0.95 / 0.05: factor on the distance of the two smallest RTTs (``_smallest_rtt``)
-MAX_QUARTILE_DISTANCE = (
-    4.0  # packets; the quartiles of a Vegas source's backlog are no farther apart
-)
+# packets; the quartiles of a Vegas source's backlog are no farther apart
+MAX_QUARTILE_DISTANCE = 4.0
 CLOCK_STEP = 1e-6  # s: kernels, and most captures, tell times in whole microseconds
 # ``how`` of an RTT that is the smallest seen
 LEAST_OF_BASE = "smallest RTT seen; more than the base if the queue never emptied"

@@ -80,6 +80,7 @@ def script(
     defaults = [s for s in SETS[scenario.run.ns2_defaults] if s.variable not in stock]
     defaults += [] if spaced else [UNSPACED]
     body = [f"{s.cls} set {s.variable} {s.value}" for s in defaults]
+    # ``ttl_`` is the number of links after which ns-2 drops a packet. ``begin`` takes the seed.
     body += ["Agent set ttl_ 4096", f"begin {int(rng.integers(1, 2**31 - 1))}"]
     for i, link in enumerate(scenario.links):
         body += _link(scenario, i, link)

@@ -56,9 +56,9 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
             "ns-2's limit counts the packet in transmission, too, so buffer - 1 packets can wait"
         )
         found.append(Assumption("ns2-buffer", False, detail))
-    larger = [flow for flow in scenario.flows if flow.law != "vegas"]
-    if scenario.run.ns2_defaults == "2.35" and larger:
-        sizes = few([f"{flow.name} {scenario.size_of(flow) + HEADERS:g} B" for flow in larger])
+    loss_based = [flow for flow in scenario.flows if flow.law != "vegas"]
+    if scenario.run.ns2_defaults == "2.35" and loss_based:
+        sizes = few([f"{flow.name} {scenario.size_of(flow) + HEADERS:g} B" for flow in loss_based])
         detail = f"ns-2.35 adds {HEADERS} B of headers to each packet of a loss-based flow: {sizes}"
         found.append(Assumption("ns2-headers", False, detail))
     if any(isinstance(link.queue, RateDelay) for link in scenario.links):
@@ -67,8 +67,8 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
     if any(flow.law == "vegas" and flow.over_estimate == 0.0 for flow in scenario.flows):
         detail = "Vegas flows that know baseRTT begin with a window of 2, without slow start"
         found.append(Assumption("ns2-slow-start", False, detail))
-    late = scenario.run.ns2_defaults == "2.35"
-    if late and any(flow.law == "vegas" and flow.initial_window for flow in scenario.flows):
+    in_ns_2_35 = scenario.run.ns2_defaults == "2.35"
+    if in_ns_2_35 and any(flow.law == "vegas" and flow.initial_window for flow in scenario.flows):
         detail = "in ns-2.35 Vegas has its initial_window only from the ACK of its second packet on"
         found.append(Assumption("ns2-initial-window", False, detail))
     if any(flow.delay_noise for flow in scenario.flows):

@@ -28,9 +28,8 @@ __all__ = ["Pairing", "match_texts", "pair"]
 MATCH, NAME, CONTROL = "match", "name", "congestion control"
 SCENARIO = "order in a trace made from this scenario"
 ONLY, ORDER = "being the only flow", "order of appearance"
-NEGLIGIBLE_PART = (
-    0.001  # if unpaired flows deliver a smaller part of all packets, they hardly matter
-)
+# if unpaired flows deliver a smaller part of all packets, they hardly matter
+NEGLIGIBLE_PART = 0.001
 RENO = ("reno", "newreno", "sack", "tahoe")  # the kernel calls them all reno
 
 
@@ -79,28 +78,30 @@ class Pairing:
             )
             found.append(Assumption("flow-pairing", None, detail))
         ran = self.trace.controls
-        strange = [
+        other_controls = [
             f"{member.name} is {member.flow.law}, and {names[i]} ran {ran[names[i]]}"
             for member, i in zip(members, self.order, strict=True)
             if not _fits_law(self.trace, i, member)
         ]
-        if strange:
-            found.append(Assumption("congestion-control", False, few(strange, clauses=True)))
+        if other_controls:
+            found.append(Assumption("congestion-control", False, few(other_controls, clauses=True)))
         idle = idle_flows(self.trace)
-        paused = [
+        idle_partners = [
             f"{member.name}, which is {names[i]}, {idle[names[i]]}"
             for member, i in zip(members, self.order, strict=True)
             if names[i] in idle and member.flow.long_lived
         ]
-        if paused:
-            found.append(Assumption("no-idle-flows", False, few(paused, clauses=True)))
-        others = [i for i in range(len(names)) if i not in set(self.order)]
+        if idle_partners:
+            found.append(Assumption("no-idle-flows", False, few(idle_partners, clauses=True)))
+        unpaired = [i for i in range(len(names)) if i not in set(self.order)]
         packets = packets_in_all(self.trace)
-        if others and packets is not None:
-            part = float(np.nansum(packets[others]) / max(np.nansum(packets), 1e-300))
-            if part >= NEGLIGIBLE_PART:
-                who = few([names[i] for i in others], 6)
-                detail = f"{who}: flows of the trace alone, {100 * part:.3g} % of its packets"
+        if unpaired and packets is not None:
+            unpaired_part = float(np.nansum(packets[unpaired]) / max(np.nansum(packets), 1e-300))
+            if unpaired_part >= NEGLIGIBLE_PART:
+                who = few([names[i] for i in unpaired], 6)
+                detail = (
+                    f"{who}: flows of the trace alone, {100 * unpaired_part:.3g} % of its packets"
+                )
                 found.append(Assumption("no-other-flows", False, detail))
         return tuple(found)
 

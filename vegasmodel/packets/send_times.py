@@ -12,9 +12,8 @@ from vegasmodel.packets.trace import Trace
 
 __all__ = ["sent_at_once"]
 
-MIN_PART_AT_ACKS = (
-    0.9  # of the packets; a sender sends the others at its start, or when a timer expires
-)
+# of the packets; a sender sends the others at its start, or when a timer expires
+MIN_PART_AT_ACKS = 0.9
 
 
 @kinds.checked

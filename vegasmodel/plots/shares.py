@@ -63,9 +63,8 @@ __all__ = [
 ]
 
 MAX_PANELS = 4  # each shows a group of flows
-LINEAR_UP_TO = (
-    4  # an axis is logarithmic if its largest value is more than so many times its smallest
-)
+# an axis is logarithmic if its largest value is more than so many times its smallest
+LINEAR_UP_TO = 4
 MAX_TICKS = 9  # if an axis has more ratios, they do not have a tick each
 # patterns of the bars, so that models differ also in print without colours
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")

@@ -145,21 +145,24 @@ def _cuts(throughputs: Floats, near: float) -> Floats:
     half the size of a part, there is no cut for this quantile.
     """
     ordered, n = np.sort(throughputs), throughputs.size
-    # cut i lies between the throughputs i and i + 1; ``crowd``: how many throughputs are near it
-    middle = 0.5 * (ordered[1:] + ordered[:-1])
-    crowd = np.searchsorted(ordered, middle + near, "right") - np.searchsorted(
-        ordered, middle - near
+    # possible cuts: cut i lies between the throughputs i and i + 1
+    cut_at = 0.5 * (ordered[1:] + ordered[:-1])
+    # [cut] how many throughputs are near it
+    number_near = np.searchsorted(ordered, cut_at + near, "right") - np.searchsorted(
+        ordered, cut_at - near
     )
-    cuts, part = [], n / MAX_PARTS  # ``part``: the number of starts in a part
+    cuts, starts_per_part = [], n / MAX_PARTS
     for quantile in np.arange(1, MAX_PARTS) * n / MAX_PARTS:  # as a number of starts
-        places = np.arange(int(quantile - 0.5 * part), int(quantile + 0.5 * part))
-        if not places.size:
+        candidates = np.arange(
+            int(quantile - 0.5 * starts_per_part), int(quantile + 0.5 * starts_per_part)
+        )
+        if not candidates.size:
             continue
         # a fraction below 1: of two cuts with equal crowds, the one nearer to the quantile wins
-        away = np.abs(places + 1 - quantile) / n
-        best = places[np.argmin(crowd[places] + away)]
-        if crowd[best] < 0.5 * part:
-            cuts.append(middle[best])
+        distance = np.abs(candidates + 1 - quantile) / n
+        best = candidates[np.argmin(number_near[candidates] + distance)]
+        if number_near[best] < 0.5 * starts_per_part:
+            cuts.append(cut_at[best])
     return np.array(cuts)
 
 

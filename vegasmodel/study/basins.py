@@ -241,8 +241,10 @@ def basins(
     check_tolerance(tolerance)
     if progress is not None and not callable(progress):
         raise FieldError("progress", progress, "a function of two numbers: starts done, starts")
-    drawn = _distribution(scenario, phase, windows, order=order).draw(scenario, starts, seed)
-    scenarios = [_scenario_from(start, scenario) for start in drawn]
+    random_starts = _distribution(scenario, phase, windows, order=order).draw(
+        scenario, starts, seed
+    )
+    scenarios = [_scenario_from(start, scenario) for start in random_starts]
     found = models.predictions(scenarios, model, threads, brief=True, progress=progress)
     rates = np.full((starts, len(scenario.members)), np.nan)
     for k, answer in enumerate(found):
@@ -250,10 +252,18 @@ def basins(
             rates[k] = delivered(answer.throughput)
     reasons = dict.fromkeys(a[1] for a in found if not isinstance(a, Prediction))
     outcome = grouped(rates, tolerance)
-    each = outcomes(rates, outcome)
+    each_outcome = outcomes(rates, outcome)
     broken = not_held.counted(not_held.of_prediction(answer) for answer in found)
     return Basins(
-        scenario, model, tolerance, tuple(drawn), rates, outcome, each, tuple(reasons), broken
+        scenario,
+        model,
+        tolerance,
+        tuple(random_starts),
+        rates,
+        outcome,
+        each_outcome,
+        tuple(reasons),
+        broken,
     )
 
 

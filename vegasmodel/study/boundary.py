@@ -31,9 +31,8 @@ __all__ = ["StabilityBoundary", "stability_boundary"]
 
 VALUES_PER_SCAN = 17  # values of the field along which stability is scanned
 SCANS_PER_FIELD = 3  # values of the other field, one for each scan
-ON_CURVE = (
-    1e-3  # distance in the plane of ln x and ln y: a point so near to a traced curve lies on it
-)
+# distance in the plane of ln x and ln y: a point so near to a traced curve lies on it
+ON_CURVE = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -151,9 +151,9 @@ def limit_cycles(
     """
     expect(scenario)
     Choice(WITH_LIMIT_CYCLE).check(model, "model")
-    beside = workers(threads)
+    n_threads = workers(threads)
     check_tolerance(tolerance)
-    drawn = distribution(scenario, phase, windows, order=order).draw(scenario, starts, seed)
+    random_starts = distribution(scenario, phase, windows, order=order).draw(scenario, starts, seed)
 
     def steady_state(start: Start) -> LimitCycle | str:
         """The steady state that the scenario reaches from a start, or why there is none."""
@@ -164,14 +164,22 @@ def limit_cycles(
         found = limit_cycle(begun, model, losers=losers, packets=packets, longest=longest)
         return found if found.status == Status.DONE.reason else found.status
 
-    with pool(beside) as several:  # threads run at the same time: compiled code frees Python's lock
-        found = list(several.map(steady_state, drawn))
+    # threads run at the same time, because compiled code frees Python's lock
+    with pool(n_threads) as thread_pool:
+        found = list(thread_pool.map(steady_state, random_starts))
     cycles = tuple(None if isinstance(each, str) else each for each in found)
     rates, features, errors = _table(cycles, len(scenario.members))
     outcome = linked(features, tolerance, errors)
     reasons = tuple(dict.fromkeys(each for each in found if isinstance(each, str)))
     return LimitCycles(
-        scenario, model, tolerance, tuple(drawn), cycles, outcome, outcomes(rates, outcome), reasons
+        scenario,
+        model,
+        tolerance,
+        tuple(random_starts),
+        cycles,
+        outcome,
+        outcomes(rates, outcome),
+        reasons,
     )
 
 

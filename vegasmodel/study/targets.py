@@ -92,19 +92,17 @@ class Target:
         the model's results at all points.  The quantity is NaN where the model does not give it.
         """
         names = [group.name for group in scenario.flows]
-        index, divisor = (
-            [names.index(each) for each in names_of_side]
-            for names_of_side in (self.groups, self.over)
-        )
+        groups = [names.index(name) for name in self.groups]  # their indices
         if self.kind == "ratio":
-            mean, mean_of_divisor = figures.mean_of(index), figures.mean_of(divisor)
+            mean = figures.mean_of(groups)
+            mean_of_divisor = figures.mean_of([names.index(name) for name in self.over])
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(mean_of_divisor > 0, mean / mean_of_divisor, np.nan)
         if self.kind == "share":
-            share: Floats = figures.group_share[:, index].sum(axis=1)
+            share: Floats = figures.group_share[:, groups].sum(axis=1)
             return share
         if self.kind == "throughput":
-            total: Floats = figures.group_bps[:, index].sum(axis=1) / 1e6
+            total: Floats = figures.group_bps[:, groups].sum(axis=1) / 1e6
             return total
         if self.kind == "jain":
             return figures.jain

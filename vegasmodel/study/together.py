@@ -171,7 +171,9 @@ def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
     capacity = values.get("capacity", np.asarray(link.capacity))
     # the RTT must be at least the transmission times, as in ``Scenario.transmission``, and delays
     for member in scenario.members:
+        # the flow's packet and its ACK together, in packets of the scenario's ``packet_size``
         packets = (scenario.size_of(member.flow) + scenario.ack_size) / scenario.packet_size
+        # by default an access link has 200 times the capacity of the link
         access = 200.0 * capacity if member.flow.access is None else member.flow.access
         least_rtt = packets * (1.0 / capacity + 2.0 / access) + (
             2.0 * link.delay if delay_is_given else 0.0

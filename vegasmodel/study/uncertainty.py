@@ -242,12 +242,13 @@ def _slope(scenario: Scenario, model: str, varied: Input, step: float) -> tuple[
 
     The second value that is returned is a text.  It says why some derivatives are NaN, or is empty.
     """
-    # the weights of the results after k steps, by k: of central and of one-sided differences
-    weights = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
-    upward = {0: -11 / 6, 1: 3.0, 2: -1.5, 3: 1 / 3}
-    for side, one_sided in ((-2.0, upward), (2.0, {-k: -w for k, w in upward.items()})):
+    # the derivative is the sum of weight times result, over k steps from the input's own value
+    weights = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}  # central differences
+    upward = {0: -11 / 6, 1: 3.0, 2: -1.5, 3: 1 / 3}  # one-sided, if smaller values are not allowed
+    downward = {-k: -weight for k, weight in upward.items()}  # if larger values are not allowed
+    for steps, one_sided in ((-2.0, upward), (2.0, downward)):
         try:
-            varied.moved(scenario, side * step)
+            varied.moved(scenario, steps * step)
         except FieldError:
             weights = one_sided
             break
@@ -272,9 +273,8 @@ def _has_kink(scenario: Scenario, model: str, varied: Input) -> bool:
     step, sides = STEP / 2 * varied.sd, []
     for side in (-step, step):
         try:
-            one_step, two_steps = (
-                _log_results(varied.moved(scenario, k * side), model)[0] for k in (1, 2)
-            )
+            one_step = _log_results(varied.moved(scenario, side), model)[0]
+            two_steps = _log_results(varied.moved(scenario, 2 * side), model)[0]
         except FieldError:
             return False
         with np.errstate(invalid="ignore"):  # a flow may get nothing

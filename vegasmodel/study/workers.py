@@ -32,9 +32,8 @@ from vegasmodel.support import extras
 __all__ = ["ENGINES", "check", "each", "pool"]
 
 ENGINES = ("local", "dask")
-BLOCKS_PER_WORKER = (
-    2  # unfinished blocks per worker; one in all if blocks are computed one at a time
-)
+# unfinished blocks per worker; one in all if blocks are computed one at a time
+BLOCKS_PER_WORKER = 2
 Submit = Callable[[Points, str], "Future[Figures]"]  # the points of a block, and the model's name
 
 

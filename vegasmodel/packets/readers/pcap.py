@@ -164,17 +164,18 @@ def _in_ipv6(frame: bytes, ip: int, orig_len: int) -> Found | None:
     it and the TCP header. Their first byte is the type of the next header. The second byte is the
     header's length in units of 8 bytes, without the first 8 bytes.
     """
-    at, following = ip + 40, frame[ip + 6]  # the position and the type of the next header
+    header_start, header_type = ip + 40, frame[ip + 6]  # of the header after the IPv6 header
     for _ in range(_MOST_EXTENSIONS):
-        if following not in _EXTENSIONS or len(frame) < at + 2:
+        if header_type not in _EXTENSIONS or len(frame) < header_start + 2:
             break
-        following, at = frame[at], at + (frame[at + 1] + 1) * 8
-    if following != 6:  # not TCP
+        header_type, units = frame[header_start], frame[header_start + 1]
+        header_start += (units + 1) * 8
+    if header_type != 6:  # not TCP
         return None
     # the bytes after the IPv6 header; 0 means that the network card will split the packet
     length = (frame[ip + 4] << 8 | frame[ip + 5]) or orig_len - ip - 40
     source, destination = frame[ip + 8 : ip + 24], frame[ip + 24 : ip + 40]
-    return (source, destination), at, ip + 40 + length, ip, -1
+    return (source, destination), header_start, ip + 40 + length, ip, -1
 
 
 def _option(frame: bytes, tcp_start: int, header: int, kind: int, size: int) -> int:

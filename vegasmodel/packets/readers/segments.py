@@ -44,9 +44,8 @@ MAX_PER_ACK = 100  # packets: an ACK of more counts as an ACK of 100 packets
 ACK_DELAY = 0.04  # s: Linux delays an ACK by at least this time (TCP_DELACK_MIN), others longer
 MIN_TIMER = 0.2  # s: the shortest retransmission timer of Linux (TCP_RTO_MIN); others wait longer
 TIMER_OVER_ROUND_TRIP = 1.5  # a timer is longer than the last round trip by more than this factor
-QUICK_ACKS = (
-    16  # packets that Linux acknowledges at once at the start of a flow (TCP_MAX_QUICKACKS)
-)
+# packets that Linux acknowledges at once at the start of a flow (TCP_MAX_QUICKACKS)
+QUICK_ACKS = 16
 
 # why a capture shows bytes a second time: it has a packet twice, the sender sent them again, or
 # either may be the case

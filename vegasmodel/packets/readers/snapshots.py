@@ -27,7 +27,7 @@ MAX_CELLS = 200_000  # samples that are kept at most, to limit the memory
 SAME_SNAPSHOT = 0.25
 # the counters in a sample (bytes delivered, packets retransmitted, bytes retransmitted), each with
 # the variable of the trace that its growth gives
-COUNTERS = {"bytes": "throughput", "retransmits": "retransmits", "bytes_again": "retransmits"}
+COUNTERS = {"bytes": "throughput", "retransmits": "retransmits", "bytes_resent": "retransmits"}
 Sample = dict[str, float]  # values and counters of one flow at one time, by name
 
 
@@ -52,9 +52,8 @@ class Snapshots:
         self.rows: dict[float, tuple[float, dict[str, Sample]]] = {}
         # The keys of the dictionaries below are flows or names. Several connections with the same
         # addresses and ports are different flows, but have one name.
-        self.latest: dict[
-            str, float
-        ] = {}  # flow -> time of its last sample; in order of appearance
+        # flow -> time of its last sample; in order of appearance
+        self.latest: dict[str, float] = {}
         self.times = dict[str, float]()  # name -> time of the last sample
         self.counts: dict[str, Sample] = {}  # flow -> the latest values of its counters
         self.connections: dict[str, int] = {}  # name -> number of connections, if above 1

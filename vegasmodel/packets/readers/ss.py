@@ -150,10 +150,12 @@ def _sample(source: Source, line: int, fields: dict[str, str]) -> Sample | None:
     if "minrtt" in fields:
         sample["base_rtt"] = number("minrtt") * 1e-3 or math.nan
     if "bytes_retrans" in fields:
-        sample["bytes_again"] = number("bytes_retrans")
-    elif "retrans" in fields:  # retransmitted packets not yet acknowledged / all of them
+        sample["bytes_resent"] = number("bytes_retrans")
+    elif "retrans" in fields:
+        # "A/B": A retransmitted packets are not yet acknowledged, and B were retransmitted in all
         total = fields["retrans"].partition("/")[2]
         sample["retransmits"] = source.number(total, line, "retrans", 0.0, 1e18)
     else:
-        sample["retransmits"] = 0.0  # ss prints neither before the first retransmission
+        # ss prints neither field before the first retransmission
+        sample["retransmits"] = 0.0
     return sample

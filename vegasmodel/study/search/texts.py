@@ -21,9 +21,8 @@ from vegasmodel.study.search.tried import Tried
 
 __all__ = ["doubts", "gaps", "hidden", "idle", "step", "why_none", "with_unit"]
 
-LOAD_DIFFERENCE = (
-    0.1  # of the capacity: a note says if the load is so much higher at another tried value
-)
+# of the capacity: a note says if the load is so much higher at another tried value
+LOAD_DIFFERENCE = 0.1
 
 
 def with_unit(tried: Tried, value: float) -> str:

@@ -73,9 +73,8 @@ class Tried:
         self.side_only: set[float] = set()  # values at which only the side of the target is known
         # what the model predicts, by value of the field
         self.predictions: dict[float, Prediction] = {}
-        self.half_width_at: dict[
-            float, float
-        ] = {}  # half the width of the quantity's 95 % interval
+        # half the width of the quantity's 95 % interval
+        self.half_width_at: dict[float, float] = {}
         self.broken: dict[float, tuple[str, ...]] = {}  # the assumptions that do not hold
         self.loads: dict[float, float] = {}  # the utilization of the target's link
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
