@@ -256,13 +256,10 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
 def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     """The assumptions of ``fluid`` about random events and about bursts of packets.
 
-    They say:
+    They say, in the order of the list that is returned:
 
     - Small changes of the scenario do not change the result, and there are enough random runs.
-    - The windows fill the link. This is tested only if several flows share a drop-tail queue, and a
-      loss-based one loses packets. If the link idles at times, each flow's packets reach the queue
-      as a train: they follow one another closely. Packets are dropped when trains of different
-      flows meet. The model knows only roughly how many (``engines/fluid/sampled/trains.py``).
+    - The windows fill the link (``_windows_fill_link``).
     - The packets of flows that lose packets arrive evenly spread (``_spread``).
     - If all flows are Vegas flows, their backlogs are nearly equal (``fluid_vegas.narrow_band``).
     - One packet less in the queue that late Vegas flows find hardly matters
@@ -275,18 +272,10 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     """
     rates = run.throughput[None] if run.throughput_runs is None else run.throughput_runs
     chance = run.by_chance or scenario.run.start_jitter > 0.0
-    link, members = scenario.links[0], scenario.members
-    loss_based = [i for i, m in enumerate(members) if not m.flow.delay_based]
-    idle = 1.0 - float(np.nansum(run.throughput * active_part(scenario))) / link.capacity
-    lost = bool(run.losses[loss_based].any())
-    trains = isinstance(link.queue, DropTail) and len(members) > 1 and lost
-    rough = trains and idle > IDLE_FOR_BURSTS
-    detail = f"the link idles for {idle:.0%} of the time"
-    detail += "; how often bursts of flows meet then is known only roughly" if rough else ""
     return [
         insensitive(scenario, rates),
         enough_runs(scenario, rates, chance=chance),
-        Assumption("windows-fill-the-link", not rough, detail),
+        _windows_fill_link(scenario, run),
         _spread(scenario, run),
         fluid_vegas.narrow_band(scenario),
         fluid_vegas.many_packets(scenario, run),
@@ -295,6 +284,25 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
         fluid_vegas.base_kept(scenario, run),
         _timers(scenario, run),
     ]
+
+
+def _windows_fill_link(scenario: Scenario, run: ContinuousRun) -> Assumption:
+    """The assumption that the windows fill the link.
+
+    It is tested only if several flows share a drop-tail queue, and a loss-based one loses packets.
+    If the link idles at times, each flow's packets reach the queue as a train: they follow one
+    another closely. Packets are dropped when trains of different flows meet. The model knows only
+    roughly how many (``engines/fluid/sampled/trains.py``).
+    """
+    link, members = scenario.links[0], scenario.members
+    loss_based = [i for i, m in enumerate(members) if not m.flow.delay_based]
+    idle = 1.0 - float(np.nansum(run.throughput * active_part(scenario))) / link.capacity
+    lost = bool(run.losses[loss_based].any())
+    trains = isinstance(link.queue, DropTail) and len(members) > 1 and lost
+    rough = trains and idle > IDLE_FOR_BURSTS
+    detail = f"the link idles for {idle:.0%} of the time"
+    detail += "; how often bursts of flows meet then is known only roughly" if rough else ""
+    return Assumption("windows-fill-the-link", not rough, detail)
 
 
 def _spread(scenario: Scenario, run: ContinuousRun) -> Assumption:

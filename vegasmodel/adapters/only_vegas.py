@@ -94,19 +94,22 @@ def many_packets(
 ) -> Assumption:
     """The assumption that a few packets more or less in the queue hardly change the rates.
 
-    ``rest.many_packets`` tests it, and takes into account that Vegas's windows may move the queue
-    up and down (``waves_found``). For the test each flow keeps its present backlog. This backlog
-    follows from the flow's rate in ``rates`` (pkt/s [n]), its over-estimate of baseRTT in ``x`` (s
-    [n]), and the queueing delay ``delay`` (s). The test compares ``rates`` with the rates that the
-    equations give for fewer packets in the queue.
+    ``rest.many_packets`` tests it: it compares ``rates`` (pkt/s [n]) with the rates that the
+    equations give if each flow measures its baseRTT in a queue with fewer packets. All flows keep
+    their present backlogs. These follow from ``rates``, the over-estimates of baseRTT in ``x`` (s
+    [n]), and the queueing delay ``delay`` (s).
 
-    If ``rates`` are those of a simulation (``simulated``), they differ from those of the equations
-    for other reasons, too. So the equations then give both sets of rates that are compared. In the
-    simulation, trains of packets may make late flows find shorter queues than those of the steady
-    states (``rest.dips``). So both sets are computed with these shorter queues. The simulation
-    contains the motion of the queue that Vegas's windows cause, but no single packets. Each earlier
-    flow has a packet more or less in the queue at some times, and these variations are independent.
-    So with k earlier flows the test takes root(k) packets less.
+    How many packets fewer depends on where ``rates`` come from:
+
+    - From equations: one packet, together with the motion of the queue that Vegas's windows cause
+      (``waves_found``).
+    - From a simulation (``simulated``): root(k) packets for a flow with k earlier flows. Each
+      earlier flow has a packet more or less in the queue at some times, independently of the
+      others. The simulation lacks these variations. It does contain the motion of the windows.
+
+    The rates of a simulation also differ from those of the equations for other reasons. So the test
+    then compares two sets of rates of the equations. Both are computed with the shorter queues that
+    late flows find between trains of packets (``rest.dips``).
     """
     if x.size > MAX_ORDER:
         return Assumption("many-packets-queued", None, "not computed for so many arrivals")

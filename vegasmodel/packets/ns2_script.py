@@ -212,14 +212,16 @@ def _shares(scenario: Scenario, origin: float) -> list[str]:
 def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list[str]:
     """The script's lines that make a flow's two hosts, their own access links and the TCP agents.
 
-    With ``rtts``, ns-2 also records when each packet is sent and each ACK arrives.
+    Each line calls a procedure of ``ns2.tcl``. With ``rtts``, ns-2 also records when each packet is
+    sent and each ACK arrives. ``f`` is the flow's number.
     """
     group = member.flow
     path = scenario.path(group)
     index = {link.name: i for i, link in enumerate(scenario.links)}
     route = " ".join(f"{index[link.name]} {group.direction}" for link in path)
     bits = scenario.access_rate(group) * scenario.packet_size * 8
-    # the propagation delay of the access links: both ways at both ends, so four legs
+    # The propagation delay of the access links, s. A round trip crosses an access link four times:
+    # both ways, at both ends of the path. Each of these four legs has an equal part of the delay.
     access = member.rtt - scenario.transmission(group) - 2 * math.fsum(link.delay for link in path)
     access = max(access, 0.0)  # rounding may make it slightly negative
     leg = 0.0 if group.delay_noise else access / 4
@@ -233,7 +235,7 @@ def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list
     lines = [f"stations {f} {{{route}}} {_number(bits)} {_number(leg)}"]
     if group.delay_noise:  # the first leg has all of this delay, so that noise may reduce it to 0
         lines.append(f"noisy {f} {_number(access)} {_number(group.delay_noise)}")
-    if group.arrivals != "once":
+    if group.arrivals != "once":  # many short transfers that arrive at random
         return [*lines, f"crowd {f} {agents}"]
     if rtts:
         lines.append(f"tap {f}")

@@ -189,19 +189,17 @@ def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
     # at a longer queueing delay, s, the lines are outside the figure
     longest_delay = 2 * float((top / c).max())
     for flow, color in ((0, BLUE), (1, RED)):
-        band = {"alpha": plane.lower[flow], "beta": plane.upper[flow]}
-        one_threshold = band["alpha"] == band["beta"]
-        for (word, edge), dash in zip(band.items(), DASHES, strict=False):
+        alpha, beta = f"\\alpha_{flow + 1}", f"\\beta_{flow + 1}"
+        limits = {alpha: plane.lower[flow], beta: plane.upper[flow]}
+        if limits[alpha] == limits[beta]:  # one line for both
+            limits = {f"{alpha} = {beta}": limits[alpha]}
+        for (name, limit), dash in zip(limits.items(), DASHES, strict=False):
             # the line begins where this flow has the whole link: about at this queueing delay, s
-            begin = plane.x[flow] + edge / c
+            begin = plane.x[flow] + limit / c
             delays = begin + np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000) * longest_delay])
             # [delay, flow] the windows on the line
-            line = phase_plane.level(edge, flow, plane.x, c, d, delays, plane.variant)
-            name = f"\\alpha_{flow + 1}" + (f" = \\beta_{flow + 1}" if one_threshold else "")
-            name = name if word == "alpha" else f"\\beta_{flow + 1}"
+            line = phase_plane.level(limit, flow, plane.x, c, d, delays, plane.variant)
             ax.plot(*line.T, ls=dash, color=color, lw=1.6, label=f"${name}$")
-            if one_threshold:
-                break
     ax.plot([c * d[0], 0], [0, c * d[1]], ls=":", color=GREY, label="link just full")
     # without a queue the rates are W/d; with a queue of any delay they are c/2
     equal = np.stack([0 * d, c / 2 * d, c / 2 * (d + 2 * longest_delay)])

@@ -109,11 +109,15 @@ def throughput_bars(scenario: Scenario | Answers, results: Answers | None = None
             ec="white",
         )
         error_ends = [_error_ends(result, _flows_of_group(result, g)) for g in range(len(groups))]
-        if any(w is not None for w in error_ends):
+        if any(ends is not None for ends in error_ends):
+            # [group, end]; a bar without errors gets an error bar of length 0
             spans = np.array(
-                [w if w is not None else (h, h) for w, h in zip(error_ends, heights, strict=True)]
+                [
+                    (height, height) if ends is None else ends
+                    for ends, height in zip(error_ends, heights, strict=True)
+                ]
             )
-            errors = np.abs(spans - np.asarray(heights)[:, None]).T
+            errors = np.abs(spans - np.asarray(heights)[:, None]).T  # Matplotlib: [end, group]
             ax.errorbar(bar_places, heights, errors, fmt="none", ecolor="#444444", capsize=2)
     ax.set_xticks(range(len(groups)), [plain(g) for g in groups])
     ax.set_ylabel("throughput per flow (pkt/s)")
