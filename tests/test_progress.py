@@ -118,10 +118,10 @@ def test_design_says_how_many_scenarios_are_computed(model: str) -> None:
 
 def test_the_line_says_why_a_simulator_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a folder for machine code, the line said that this happens only once."""
-    monkeypatch.setattr(machine_code, "_unkept", [])
+    monkeypatch.setattr(machine_code, "_not_cached", [])
     with progress.running(lambda: 0.0, 600.0, lambda: True):
         assert progress.line(5.0) == "compiling, only once after an install: 5 s"
-        monkeypatch.setattr(machine_code, "_Kept", _nowhere)
+        monkeypatch.setattr(machine_code, "_DiskCache", _nowhere)
         assert machine_code.compiled(_twice)(21) == 42
         said = "again each time, as no folder for the result is writable (NUMBA_CACHE_DIR)"
         assert progress.line(5.0) == f"compiling, {said}: 5 s"
@@ -221,7 +221,7 @@ Notebook.__module__ = "ipykernel.iostream"
 def told(file: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> str:
     """What a run that takes 0.5 s writes on standard error."""
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "PACE", 0.01)
+    monkeypatch.setattr(progress, "INTERVAL", 0.01)
     monkeypatch.setattr(sys, "stderr", file)
     with progress.running(lambda: 43.0, 100.0, lambda: False):
         time.sleep(0.5)
@@ -517,7 +517,7 @@ def test_a_command_without_a_terminal_says_once_that_it_compiles(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(progress, "_in_commands", [True] if command else [])
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "PACE", 0.001)
+    monkeypatch.setattr(progress, "INTERVAL", 0.001)
     file = kind()
     monkeypatch.setattr(sys, "stderr", file)
     for _ in range(2):
@@ -534,7 +534,7 @@ def test_the_line_about_compiling_can_be_switched_off(monkeypatch: pytest.Monkey
     monkeypatch.setenv("VEGASMODEL_PROGRESS", "no")
     monkeypatch.setattr(progress, "_in_commands", [True])
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "PACE", 0.001)
+    monkeypatch.setattr(progress, "INTERVAL", 0.001)
     file = io.StringIO()
     monkeypatch.setattr(sys, "stderr", file)
     with progress.series() as under_way:

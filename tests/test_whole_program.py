@@ -272,7 +272,7 @@ def test_an_operator_on_numbers_has_the_types_that_numba_finds(operator_: Any) -
     function = context.resolve_value_type(operator_)
     kinds = (types.float64, types.int64, types.boolean, types.literal(3))
     for arguments in itertools.product(kinds, repeat=1 if operator_ is operator.neg else 2):
-        mine = numba_shortcuts._listed(context, function, arguments)
+        mine = numba_shortcuts._number_signature(context, function, arguments)
         assert mine == context.resolve_function_type(function, arguments, {})
 
 

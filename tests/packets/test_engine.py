@@ -18,7 +18,7 @@ def test_what_a_child_says_is_read_to_its_end_and_kept_in_part() -> None:
     with workplace() as place:
         talk = "head -c 9000000 /dev/zero | tr '\\0' x; echo no >&2"
         said = place.run(["sh", "-c", talk], Budget(60))
-    assert (said.status, len(said.out), said.err) == (0, children.MAX_SAID, "no\n")
+    assert (said.status, len(said.out), said.err) == (0, children.MAX_OUTPUT, "no\n")
     assert not place.folder.exists()
 
 

@@ -24,7 +24,7 @@ from vegasmodel.support import files
 __all__ = ["FOLDER", "Budget", "Done", "Workplace", "end_all", "interruptible", "workplace"]
 
 FOLDER = "vegasmodel-"  # the names of our temporary folders begin with this
-MAX_SAID = 1 << 20  # bytes that are kept of each output stream of a child
+MAX_OUTPUT = 1 << 20  # bytes that are kept of each output stream of a child
 # The watchman waits until its pipe is closed. Then it ends the other processes of its group (it
 # ignores SIGTERM itself), removes the folder, and kills what is left of the group.
 _WATCHMAN = """trap "" TERM INT HUP
@@ -33,7 +33,7 @@ kill -TERM 0
 for i in 1 2 3 4 5 6 7 8 9 10; do rm -rf "$1" && break; sleep 0.1; done
 kill -KILL 0
 """
-_places: set[Workplace] = set()  # those whose ``with`` block has not ended
+_workplaces: set[Workplace] = set()  # those in use: their ``with`` block has not ended
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Done:
     """How a child process ended, and what it printed.
 
     ``status`` is its exit status; if a signal ended it, the signal's number with a minus sign.
-    ``out`` and ``err`` are the first ``MAX_SAID`` bytes of its standard output and standard error.
+    ``out`` and ``err`` are the first ``MAX_OUTPUT`` bytes of its standard output and of its
+    standard error.
     """
 
     status: int
@@ -100,11 +101,12 @@ class Workplace:
                 process_group=self.group,
             ) as process,
         ):
+            # no limits if the child has ended already, or the system allows none
             with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
                 resource.prlimit(process.pid, resource.RLIMIT_AS, (budget.memory, budget.memory))
                 resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (budget.file, budget.file))
             try:
-                out, err = _listen(process, budget.seconds)
+                out, err = _read_output(process, budget.seconds)
             except BaseException:
                 self.end()
                 process.kill()
@@ -117,29 +119,29 @@ class Workplace:
             os.killpg(self.group, signal.SIGTERM)
 
 
-def _listen(process: subprocess.Popen[bytes], seconds: float) -> tuple[str, str]:
+def _read_output(process: subprocess.Popen[bytes], seconds: float) -> tuple[str, str]:
     """Read a child's standard output and standard error to their end; return the beginning of each.
 
     Raises ``subprocess.TimeoutExpired`` if that takes longer than ``seconds``.
     """
     deadline = time.monotonic() + seconds
-    kept: dict[int, bytearray] = {}
+    beginnings: dict[int, bytearray] = {}
     with selectors.DefaultSelector() as selector:
         for stream in (process.stdout, process.stderr):
             if stream is not None:
-                kept[stream.fileno()] = bytearray()
+                beginnings[stream.fileno()] = bytearray()
                 selector.register(stream, selectors.EVENT_READ)
         while selector.get_map():
             ready = selector.select(max(deadline - time.monotonic(), 0.0))
             if not ready:
                 raise subprocess.TimeoutExpired(process.args, seconds)
             for key, _ in ready:
-                part = os.read(key.fd, 1 << 16)
-                if not part:
+                chunk = os.read(key.fd, 1 << 16)
+                if not chunk:  # the stream has ended
                     selector.unregister(key.fileobj)
-                kept[key.fd] += part[: MAX_SAID - len(kept[key.fd])]
+                beginnings[key.fd] += chunk[: MAX_OUTPUT - len(beginnings[key.fd])]
     process.wait(max(deadline - time.monotonic(), 1.0))
-    out, err = (text.decode("utf-8", "replace") for text in kept.values())
+    out, err = (text.decode("utf-8", "replace") for text in beginnings.values())
     return out, err
 
 
@@ -161,11 +163,11 @@ def workplace(within: Path | None = None) -> Iterator[Workplace]:
             process_group=0,
         )
         place = Workplace(Path(name), watchman.pid)
-        _places.add(place)
+        _workplaces.add(place)
         try:
             yield place
         finally:
-            _places.discard(place)
+            _workplaces.discard(place)
             watchman.communicate()
 
 
@@ -191,5 +193,5 @@ def end_all() -> None:
 
     A thread that waits for a child then gets the child's exit status.
     """
-    for place in tuple(_places):
+    for place in tuple(_workplaces):
         place.end()

@@ -40,7 +40,7 @@ from vegasmodel.support import children, files
 __all__ = ["Shortfall", "Stopped", "main", "status_of"]
 
 # the exit statuses: the docstring of the module explains them
-DONE, SHORT, BAD_INPUT, MACHINE, UNREAD = 0, 1, 2, 3, 128 + signal.SIGPIPE
+DONE, FELL_SHORT, BAD_INPUT, MACHINE, UNREAD = 0, 1, 2, 3, 128 + signal.SIGPIPE
 GRACE = 0.5  # seconds for an orderly end after a signal; compiled code does not handle signals
 SIGNALS = {  # the signals that end a command, and what it says then
     signal.SIGINT: "interrupted",
@@ -50,15 +50,15 @@ SIGNALS = {  # the signals that end a command, and what it says then
 # The exit status for each class of errors, by the name of the class: so no module is loaded only
 # for its error classes.
 _STATUS = {
-    "Shortfall": SHORT,
-    "Unsolved": SHORT,
+    "Shortfall": FELL_SHORT,
+    "Unsolved": FELL_SHORT,
     "FieldError": BAD_INPUT,
     "EngineMissing": BAD_INPUT,
     "ExtraMissing": BAD_INPUT,
     "EngineFailed": MACHINE,
     "DamagedError": MACHINE,
 }
-_asked: list[int] = []  # signals that asked us to stop
+_received: list[int] = []  # numbers of the signals that asked this process to end
 _SHOW_CURSOR = "\x1b[?25h"  # the terminal shows its cursor again, which a progress bar hides
 
 
@@ -89,16 +89,16 @@ def main(command: Callable[[], int]) -> NoReturn:
             sys.stdout.flush()
         except BaseException as error:
             status = status_of(error)
-            _seal(sys.stdout)
-        for number in SIGNALS:  # the command has ended already
+            _discard_rest(sys.stdout)
+        for number in SIGNALS:  # the command has ended, so a signal has nothing more to stop
             signal.signal(number, signal.SIG_IGN)
-        if _asked:  # exit at once, because the interpreter's own exit can take seconds
+        if _received:  # exit at once, because the interpreter's own exit can take seconds
             atexit._run_exitfuncs()
             os._exit(status)
         try:
             sys.stderr.flush()
         except OSError:
-            _seal(sys.stderr)
+            _discard_rest(sys.stderr)
         sys.exit(status)
 
 
@@ -112,39 +112,43 @@ def status_of(error: BaseException) -> int:
     After a signal, every error is reported as that signal.  The reason: a package that is being
     imported may catch ``Stopped`` and raise an error of its own.
     """
-    if _asked:
-        error = Stopped(_asked[0])
+    if _received:
+        error = Stopped(_received[0])
     names = {kind.__name__ for kind in type(error).__mro__}
     known = names & _STATUS.keys()
     usage = getattr(error, "format_message", None)  # click's own usage errors
     if isinstance(error, SystemExit):
         code = DONE if error.code is None else error.code
-        return code if isinstance(code, int) else _complain(str(code), SHORT)  # as Python does
+        if not isinstance(code, int):  # Python prints such a text, too, and exits with status 1
+            code = _print_error(str(code), FELL_SHORT)
+        return code
     if isinstance(error, Stopped):
-        return _complain(str(error), 128 + error.number)
+        return _print_error(str(error), 128 + error.number)
     if isinstance(error, KeyboardInterrupt) or "Abort" in names:
-        return _complain(SIGNALS[signal.SIGINT], 130)
+        return _print_error(SIGNALS[signal.SIGINT], 130)
     if known:
-        return _complain(str(error), max(_STATUS[name] for name in known))
+        return _print_error(str(error), max(_STATUS[name] for name in known))
     if usage is not None:
-        return _complain(usage(), BAD_INPUT)
+        return _print_error(usage(), BAD_INPUT)
     if os.environ.get("VEGASMODEL_TRACEBACK"):
         traceback.print_exception(error)
     if isinstance(error, MemoryError):
-        return _complain("out of memory", MACHINE)
+        return _print_error("out of memory", MACHINE)
     if isinstance(error, OSError):
         if error.filename is None:  # writing the rest of the output would fail again
-            _seal(sys.stdout)
+            _discard_rest(sys.stdout)
         if isinstance(error, BrokenPipeError) and error.filename is None:
             return UNREAD  # a reader such as `head` has what it wants; silent, as programs are
-        return _complain(_of_system(error), MACHINE)
+        return _print_error(_system_message(error), MACHINE)
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("vegasmodel"):
-        return _complain(f"the package {error.name} is not installed", BAD_INPUT)
+        return _print_error(f"the package {error.name} is not installed", BAD_INPUT)
     where = "VEGASMODEL_TRACEBACK=1 shows where"
-    return _complain(f"an error of vegasmodel: {type(error).__name__}: {error}; {where}", MACHINE)
+    return _print_error(
+        f"an error of vegasmodel: {type(error).__name__}: {error}; {where}", MACHINE
+    )
 
 
-def _of_system(error: OSError) -> str:
+def _system_message(error: OSError) -> str:
     """The message for an error of the operating system; for a full disk it says what to do."""
     reason = (error.strerror or str(error) or type(error).__name__).lower()
     if error.errno not in files.FULL:
@@ -157,7 +161,7 @@ def _of_system(error: OSError) -> str:
     return f"{place}: {reason}; {remedy}, or {other}"
 
 
-def _complain(message: str, status: int) -> int:
+def _print_error(message: str, status: int) -> int:
     """Print a message as one line on standard error, and return ``status``."""
     line = printable(" ".join(message.split()))
     with contextlib.suppress(OSError, ValueError):
@@ -180,7 +184,7 @@ def _prepare() -> None:
             os.open(os.devnull, os.O_RDWR)
             setattr(sys, name, open(stream, "w", closefd=False))  # noqa: SIM115 - stays open
             if name == "stdout":
-                sys.exit(_complain("standard output is closed", MACHINE))
+                sys.exit(_print_error("standard output is closed", MACHINE))
     for out in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
             out.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # or no such method
@@ -217,7 +221,7 @@ def _stop(number: int, frame: Any) -> NoReturn:  # noqa: ARG001 - Python's signa
     """Handle a signal that asks the process to end: end its children and raise ``Stopped``."""
     for other in SIGNALS:  # a second signal must not interrupt the end
         signal.signal(other, signal.SIG_IGN)
-    _asked.append(number)
+    _received.append(number)
     children.end_all()
     raise Stopped(number)
 
@@ -235,10 +239,10 @@ def _watch(pipe: int) -> None:
     files.forget_parts()
     if sys.stderr.isatty():
         sys.stderr.write(_SHOW_CURSOR)
-    os._exit(_complain(SIGNALS[signal.Signals(number)], 128 + number))
+    os._exit(_print_error(SIGNALS[signal.Signals(number)], 128 + number))
 
 
-def _seal(stream: Any) -> None:
+def _discard_rest(stream: Any) -> None:
     """Send the unwritten rest of ``stream`` to /dev/null.
 
     Otherwise Python would try to write it at exit, and would print an error if no process reads

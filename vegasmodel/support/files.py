@@ -63,8 +63,9 @@ def named(path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        ours = str(error.filename).startswith(f"{path}{os.sep}") or PART in str(error.filename)
-        if error.errno is None or not (ours or (error.filename is None and error.errno in FULL)):
+        internal = str(error.filename).startswith(f"{path}{os.sep}") or PART in str(error.filename)
+        unnamed = error.filename is None and error.errno in FULL
+        if error.errno is None or not (internal or unnamed):
             raise
         reason = os.strerror(error.errno)
         if PART in str(error.filename) and error.errno not in FULL:

@@ -38,12 +38,12 @@ def _public(module: ModuleType) -> list[str]:
 
     These are the names in its ``__all__``, or else the functions and classes that it defines.
     """
-    own = {
+    defined_here = {
         name
         for name, value in vars(module).items()
         if getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
     }
-    return sorted(vars(module).get("__all__", own))
+    return sorted(vars(module).get("__all__", defined_here))
 
 
 def attach(
@@ -67,7 +67,7 @@ def attach(
     # the package gets a class whose ``__setattr__`` also gives the module its ``__dir__``.
     sys.modules[package].__class__ = _Package
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
-    places = {
+    module_of = {
         alias.name: str(node.module)
         for node in stub.body
         if isinstance(node, ast.ImportFrom)
@@ -80,14 +80,14 @@ def attach(
 
         Python calls this function only for names that are not yet attributes of the package.
         """
-        if name not in places:
+        if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if before is not None:
             before(f"{package}.{name}")
-        if places[name] == package:  # the name is that of a module of the package
+        if module_of[name] == package:  # the name is that of a module of the package
             return importlib.import_module(f"{package}.{name}")
-        value = getattr(importlib.import_module(places[name]), name)
+        value = getattr(importlib.import_module(module_of[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    return load, lambda: sorted(places), sorted(places)
+    return load, lambda: sorted(module_of), sorted(module_of)

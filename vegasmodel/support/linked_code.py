@@ -38,7 +38,7 @@ NO_MARKS = Marks()
 _STATUS = re.compile(r"^  ret i32 (\S+)$", re.MULTILINE)
 _PHI = re.compile(r"^  (%\S+) = phi i32 (.*)$", re.MULTILINE)
 _VALUE = re.compile(r"\[ (\S+),")
-SMALL = 300  # LLVM instructions: a function that has no more is inlined
+MAX_INLINED = 300  # LLVM instructions: a function that has no more is inlined
 
 
 class _Simplified(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
@@ -58,8 +58,8 @@ class _Simplified(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
         builder = self._codegen._pass_builder()
         passes = llvm.create_new_function_pass_manager()
         passes.add_sroa_pass()  # variables become registers
-        passes.add_instruction_combine_pass()
-        passes.add_simplify_cfg_pass()
+        passes.add_instruction_combine_pass()  # fewer instructions do the same
+        passes.add_simplify_cfg_pass()  # branches that are never taken are removed
         for function in module.functions:
             if not function.is_declaration:
                 passes.run(function, builder)
@@ -82,10 +82,10 @@ class Unfinished(_Simplified):
         if self.marks.rare:
             linked = [lib for lib in self._linking_libraries if isinstance(lib, Unfinished)]
             parts = {part.name for lib in linked for part in lib.get_defined_functions()}
-            blocks = (block for function in module.functions for block in function.blocks)
-            for instruction in (one for block in blocks for one in block.instructions):
-                if instruction.opname == "call" and instruction.callee.name in parts:
-                    instruction.attributes.add("noinline")
+            for block in (block for function in module.functions for block in function.blocks):
+                for instruction in block.instructions:
+                    if instruction.opname == "call" and instruction.callee.name in parts:
+                        instruction.attributes.add("noinline")
         super().add_ir_module(module)
 
     @property
@@ -95,19 +95,23 @@ class Unfinished(_Simplified):
         Such a status means that it has raised an exception, or that its result is ``None``.
         """
         code = str(self._final_module)
-        statuses = _STATUS.findall(code)
         phis = dict(_PHI.findall(code))
-        # a status that is no such variable is written as one with a single value
-        return any(set(_VALUE.findall(phis.get(one, f"[ {one},"))) != {"0"} for one in statuses)
+        for status in _STATUS.findall(code):
+            # a status that is no such variable is written like one with a single value
+            values = _VALUE.findall(phis.get(status, f"[ {status},"))
+            if set(values) != {"0"}:
+                return True
+        return False
 
     def finalize(self) -> None:
         """Make no machine code, because the function's code becomes part of whole programs."""
         self._finalized = True
 
     def with_callees(self, found: dict[Any, None]) -> None:
-        """Add this function and all functions that it calls to the dictionary ``found``.
+        """Add this function and all functions that it calls to ``found``, each once.
 
-        A function is added after those that it calls.
+        A function is added after those that it calls. ``found`` is a dictionary whose values are
+        not used: a set does not keep the order.
         """
         if self not in found:
             for library in self._linking_libraries:
@@ -164,7 +168,7 @@ class Whole(_Simplified):
 
         A function is never inlined if it has the mark ``rare`` (it seldom runs; LLVM is told this,
         too) or ``apart`` (the program is smaller if it is not inlined). Any other function of at
-        most ``SMALL`` instructions is always inlined. For the rest, LLVM decides.
+        most ``MAX_INLINED`` instructions is always inlined. For the rest, LLVM decides.
         """
         marks = self._parts[function.name].marks
         if marks.rare:
@@ -173,7 +177,7 @@ class Whole(_Simplified):
             function.add_function_attribute("noinline")
             return
         instructions = (one for block in function.blocks for one in block.instructions)
-        if sum(1 for _ in itertools.islice(instructions, SMALL + 1)) <= SMALL:
+        if sum(1 for _ in itertools.islice(instructions, MAX_INLINED + 1)) <= MAX_INLINED:
             function.add_function_attribute("alwaysinline")
 
 

@@ -30,14 +30,15 @@ __all__ = ["compiled", "compiling", "kept", "part"]
 
 ROOT = Path(__file__).parents[1]  # the folder of the package
 # a file with one of these words may import modules without an import statement
-_ANYTHING = re.compile(r"\b(importlib|pkgutil|__import__|exec|eval)\b")
+_HIDDEN_IMPORT = re.compile(r"\b(importlib|pkgutil|__import__|exec|eval)\b")
 # what looks like an import statement, perhaps with names in parentheses on several lines
 _IMPORT = re.compile(
     r"(?:^|[:;])[ \t]*((?:from[ \t]*[\w.]+[ \t]*)?import\b[ \t]*(?:\([^)]*\)|[^\n;#]*))",
     re.MULTILINE,
 )
-MARK = ".of-"  # in a cached file's name, before the digest
-_OTHER = r"\w+" + re.escape(MARK) + r"[0-9a-f]{16}\."  # Python's version, then any digest
+MARK = ".of-"  # in a cached file's name, before the digest of the sources
+# the end of a cached file's name: Python's version, and then any digest
+_ANY_DIGEST = r"\w+" + re.escape(MARK) + r"[0-9a-f]{16}\."
 
 
 class _CompileListener(event.Listener):  # type: ignore[misc]  # Numba has no types
@@ -74,7 +75,7 @@ def _spare_blas() -> None:
 
 with contextlib.suppress(ImportError, AttributeError):  # another version of Numba
     _spare_blas()
-_unkept: list[str] = []  # functions for whose machine code no folder can be written
+_not_cached: list[str] = []  # names of functions that have no cache: no folder can be written
 _listener = _CompileListener()
 event.register("numba:compile", _listener)
 
@@ -86,7 +87,7 @@ def compiling() -> bool:
 
 def kept() -> bool:
     """Whether machine code is kept on disk, so that the next process need not compile again."""
-    return not _unkept
+    return not _not_cached
 
 
 def compiled(
@@ -122,9 +123,9 @@ def compiled(
         made = WholeProgram(function, options, negative_indices, marks)
     dispatcher = made or numba.njit(**options)(function)
     try:
-        dispatcher._cache = _Kept(function, made_of)
+        dispatcher._cache = _DiskCache(function, made_of)
     except (RuntimeError, OSError):  # no writable folder: no cache
-        _unkept.append(function.__name__)
+        _not_cached.append(function.__name__)
     if signature is not None:
         dispatcher.compile(signature)
         dispatcher.disable_compile()
@@ -144,7 +145,7 @@ def part(function: Callable[..., Any], **options: Any) -> Any:
     return Part(function, {**options, "nopython": True, "no_cpython_wrapper": True})
 
 
-class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
+class _DiskCache(FunctionCache):  # type: ignore[misc]  # Numba has no types
     """Numba's cache of machine code on disk, for one function.
 
     The names of the cache's files contain a digest of all source files from which the code was
@@ -163,7 +164,7 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # damaged in any way: compile again
-            self._forget(self._cache_file._index_name)
+            self._remove(self._cache_file._index_name)
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -171,14 +172,15 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
         try:
             super().save_overload(sig, data)
             base = self._impl.filename_base  # module.function-line.python
-            older = re.compile(re.escape(base.rpartition("-")[0]) + r"-\d+\." + _OTHER)
+            # the function may have stood on another line of its file
+            older = re.compile(re.escape(base.rpartition("-")[0]) + r"-\d+\." + _ANY_DIGEST)
             for path in Path(self._cache_path).iterdir():
                 if older.match(path.name) and f"{MARK}{self._digest}." not in path.name:
-                    self._forget(path.name)
+                    self._remove(path.name)
         except Exception:  # a full disk, another process at work: the answer needs no cache
             return
 
-    def _forget(self, name: str) -> None:
+    def _remove(self, name: str) -> None:
         """Remove a file of the cache, if possible."""
         try:
             (Path(self._cache_path) / name).unlink(missing_ok=True)
@@ -195,8 +197,8 @@ def digest(*files: str | Path) -> str:
     found = {path for file in files for path in sources(Path(file))}
     total = hashlib.sha256()
     for path in sorted(found, key=str):
-        about = path.stat()
-        content = _content(path, about.st_mtime_ns, about.st_size)
+        status = path.stat()
+        content = _content(path, status.st_mtime_ns, status.st_size)
         total.update(f"{path.name} {content}\n".encode())
     return total.hexdigest()[:16]
 
@@ -217,14 +219,14 @@ def sources(file: Path) -> frozenset[Path]:
 
     If the imports cannot be determined, the result is the file and all files of this package.
     """
-    found, left = set[Path](), {file} if file.is_file() else set()
-    while left:
-        path = left.pop()
+    found, to_read = set[Path](), {file} if file.is_file() else set()
+    while to_read:
+        path = to_read.pop()
         found.add(path)
         imported = _imports(path)
         if imported is None:
             return frozenset({file, *_all_sources()})
-        left |= imported - found
+        to_read |= imported - found
     return frozenset(found)
 
 
@@ -241,18 +243,21 @@ def _imports(path: Path) -> frozenset[Path] | None:
     They cannot if the file may import by other means than statements, such as ``importlib``.
     """
     text = path.read_text(encoding="utf-8")
-    if _ANYTHING.search(text) and path != Path(__file__):
+    if _HIDDEN_IMPORT.search(text) and path != Path(__file__):
         return None
     found = set()
     for node in _import_statements(text):
         if isinstance(node, ast.Import):
-            found |= {_file(alias.name) for alias in node.names}
+            found |= {_module_file(alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            inside = ""
+            package = ""  # for a relative import, the package from which it starts
             if node.level and path.is_relative_to(ROOT):
-                inside = ".".join(path.relative_to(ROOT.parent).parts[: -node.level])
-            start = ".".join(filter(None, (inside, node.module)))
-            found |= {_file(f"{start}.{alias.name}") or _file(start) for alias in node.names}
+                package = ".".join(path.relative_to(ROOT.parent).parts[: -node.level])
+            start = ".".join(filter(None, (package, node.module)))
+            # the imported name is a module of ``start``, or defined in the file of ``start``
+            found |= {
+                _module_file(f"{start}.{alias.name}") or _module_file(start) for alias in node.names
+            }
     return frozenset(filter(None, found))
 
 
@@ -281,8 +286,8 @@ def _statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
             yield from _statements(inside if isinstance(inside, list) else ())
 
 
-def _file(name: str) -> Path | None:
+def _module_file(name: str) -> Path | None:
     """The file of the module ``name`` of this package; ``None`` if there is no such module."""
-    place = ROOT.parent.joinpath(*name.split("."))
-    choices = (place.with_name(f"{place.name}.py"), place / "__init__.py")
+    path = ROOT.parent.joinpath(*name.split("."))
+    choices = (path.with_name(f"{path.name}.py"), path / "__init__.py")
     return next((p for p in choices if p.is_relative_to(ROOT) and p.is_file()), None)

@@ -76,27 +76,27 @@ def without_negative_indices() -> Iterator[None]:
     """
     from numba.np import arrayobj
 
-    plain = getattr(arrayobj, "fix_integer_index", None)
+    usual_index = getattr(arrayobj, "fix_integer_index", None)
     slicing: Any = getattr(arrayobj, "slicing", None)
-    ends = getattr(slicing, "fix_slice", None)
-    if plain is None or ends is None:  # another version of Numba
+    usual_slice = getattr(slicing, "fix_slice", None)
+    if usual_index is None or usual_slice is None:  # another version of Numba
         yield
         return
 
-    def place(context: Any, builder: Any, kind: Any, index: Any, _: Any) -> Any:
+    def index_as_it_is(context: Any, builder: Any, kind: Any, index: Any, _: Any) -> Any:
         """The index as an integer of the right size, whatever the array's length."""
         return context.cast(builder, index, kind, types.intp)
 
-    def cut(builder: Any, part: Any, size: Any) -> None:
+    def end_of_slice(builder: Any, part: Any, size: Any) -> None:
         """Let the slice ``part`` end where the array of this ``size`` ends."""
-        beyond = builder.icmp_signed(">", part.stop, size)
-        part.stop = builder.select(beyond, size, part.stop)
+        too_far = builder.icmp_signed(">", part.stop, size)
+        part.stop = builder.select(too_far, size, part.stop)
 
-    arrayobj.fix_integer_index, slicing.fix_slice = place, cut
+    arrayobj.fix_integer_index, slicing.fix_slice = index_as_it_is, end_of_slice
     try:
         yield
     finally:
-        arrayobj.fix_integer_index, slicing.fix_slice = plain, ends
+        arrayobj.fix_integer_index, slicing.fix_slice = usual_index, usual_slice
 
 
 class _Fields:
@@ -124,39 +124,46 @@ def with_short_indexing() -> Iterator[None]:
     """
     from numba.np import arrayobj
 
-    make, indexing = arrayobj.make_array, arrayobj.basic_indexing
+    usual_make_array, usual_indexing = arrayobj.make_array, arrayobj.basic_indexing
 
-    def fields(kind: Any) -> Any:
+    def make_array(kind: Any) -> Any:
         """Numba's ``make_array`` for arrays of this type, without the copy to memory."""
 
-        def of(context: Any, builder: Any, value: Any = None, ref: Any = None) -> Any:
+        def make(context: Any, builder: Any, value: Any = None, ref: Any = None) -> Any:
+            """The fields of one array: of ``value``, or of the place in memory ``ref``."""
             if type(kind) is types.Array and value is not None and ref is None:
                 return _Fields(context, builder, kind, value)
-            return make(kind)(context, builder, value=value, ref=ref)
+            return usual_make_array(kind)(context, builder, value=value, ref=ref)
 
-        return of
+        return make
 
-    def element(
+    def basic_indexing(
         context: Any, builder: Any, kind: Any, array: Any, index_kinds: Any, indices: Any,
         boundscheck: Any = None,
     ) -> Any:  # fmt: skip
-        """Write code for an element's place in memory; all but the simple case is left to Numba."""
-        whole = all(isinstance(one, types.Integer) for one in index_kinds)
-        if boundscheck or kind.layout != "C" or len(indices) != kind.ndim or not whole:
-            return indexing(context, builder, kind, array, index_kinds, indices, boundscheck)
-        shape = cgutils.unpack_tuple(builder, array.shape, kind.ndim)
-        places = [
-            arrayobj.fix_integer_index(context, builder, *one)
-            for one in zip(index_kinds, indices, shape, strict=True)
-        ]
-        found = cgutils.get_item_pointer2(context, builder, array.data, shape, (), "C", places)
-        return found, [], []
+        """Write code for an element's place in memory; all but the simple case is left to Numba.
 
-    arrayobj.make_array, arrayobj.basic_indexing = fields, element
+        Numba expects three results: the place, and the shape and strides of what stands there. An
+        element has neither.
+        """
+        integers = all(isinstance(index_kind, types.Integer) for index_kind in index_kinds)
+        if boundscheck or kind.layout != "C" or len(indices) != kind.ndim or not integers:
+            return usual_indexing(context, builder, kind, array, index_kinds, indices, boundscheck)
+        shape = cgutils.unpack_tuple(builder, array.shape, kind.ndim)
+        as_integers = [
+            arrayobj.fix_integer_index(context, builder, index_kind, index, length)
+            for index_kind, index, length in zip(index_kinds, indices, shape, strict=True)
+        ]
+        pointer = cgutils.get_item_pointer2(
+            context, builder, array.data, shape, (), "C", as_integers
+        )
+        return pointer, [], []
+
+    arrayobj.make_array, arrayobj.basic_indexing = make_array, basic_indexing
     try:
         yield
     finally:
-        arrayobj.make_array, arrayobj.basic_indexing = make, indexing
+        arrayobj.make_array, arrayobj.basic_indexing = usual_make_array, usual_indexing
 
 
 @contextmanager
@@ -166,7 +173,7 @@ def without_lifetimes() -> Iterator[None]:
     Numba frees an array after the last use of its variable.  Functions that create no arrays have
     nothing to free, so the search can be skipped for them.
     """
-    plain = PostProcessor.run
+    usual_run = PostProcessor.run
 
     def run(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:  # noqa: ARG001 - Numba's
         self.func_ir.blocks = canonicalize_cfg(self.func_ir.blocks)
@@ -176,7 +183,7 @@ def without_lifetimes() -> Iterator[None]:
     try:
         yield
     finally:
-        PostProcessor.run = plain
+        PostProcessor.run = usual_run
 
 
 @contextmanager
@@ -196,8 +203,8 @@ def with_shortcuts() -> Iterator[None]:
     instruction: Any = ir.Inst
     function: Any = types.BaseFunction
     record: Any = types.Record
-    in_parts, signature_of = instruction._rec_list_vars, function.get_call_type
-    text, size_of = record.__repr__, CPUContext.get_abi_sizeof
+    usual_variables, usual_signature = instruction._rec_list_vars, function.get_call_type
+    usual_text, usual_size = record.__repr__, CPUContext.get_abi_sizeof
     sizes: dict[Any, int] = {}
     known: dict[tuple[Any, ...], Any] = {}
 
@@ -206,21 +213,21 @@ def with_shortcuts() -> Iterator[None]:
         kind = type(part)
         if kind is ir.Var:
             return [part]
-        return [] if kind in _NO_VARIABLE else in_parts(self, part)
+        return [] if kind in _NO_VARIABLE else usual_variables(self, part)
 
     def signature(self: Any, context: Any, arguments: Any, named: Any) -> Any:
         """The signature of a call with ``arguments``; calls with named arguments are not kept."""
         if named:
-            return signature_of(self, context, arguments, named)
+            return usual_signature(self, context, arguments, named)
         key = (id(self), *arguments)
         if key not in known:
-            known[key] = self, signature_of(self, context, arguments, named)
+            known[key] = self, usual_signature(self, context, arguments, named)
         return known[key][1]
 
     def size(self: Any, kind: Any) -> int:
         """The size of the type ``kind``, in bytes."""
         if kind not in sizes:
-            sizes[kind] = size_of(self, kind)
+            sizes[kind] = usual_size(self, kind)
         return sizes[kind]
 
     context: Any = CPUContext
@@ -229,21 +236,21 @@ def with_shortcuts() -> Iterator[None]:
     try:
         yield
     finally:
-        instruction._rec_list_vars, function.get_call_type = in_parts, signature_of
-        record.__repr__, context.get_abi_sizeof = text, size_of
+        instruction._rec_list_vars, function.get_call_type = usual_variables, usual_signature
+        record.__repr__, context.get_abi_sizeof = usual_text, usual_size
 
 
-def _listed(context: Any, function: Any, arguments: Any) -> Any:
+def _number_signature(context: Any, function: Any, arguments: Any) -> Any:
     """The signature of an operator for numbers, from Numba's own list of the operator's signatures.
 
     Returns ``None`` if there is no such list, or if it lacks these types of numbers. Without this
     function, Numba would first try the operator's signatures for lists, strings and dates.
     """
-    plain = tuple(unliteral(kind) for kind in arguments)
+    types_of_arguments = tuple(unliteral(kind) for kind in arguments)
     for template in function.templates:
         if issubclass(template, ConcreteTemplate):
             found = template(context)
-            signature = found.apply(plain, {})
+            signature = found.apply(types_of_arguments, {})
             if signature is not None:
                 function._impl_keys[signature.args] = found.get_impl_key(signature)
                 return signature
@@ -268,24 +275,26 @@ class Typing(NopythonTypeInference):  # type: ignore[misc]  # Numba has no types
         called. In this pass it gets a copy of the context, which looks up a signature that was
         found before in the table ``_known``.
         """
-        plain = state.typingctx
+        usual_context = state.typingctx
 
         def resolve(function: Any, arguments: Any, named: Any) -> Any:
             """The signature of ``function`` for ``arguments``, from ``_known`` if it is there."""
             if named or not isinstance(function, types.Function | BuiltinFunctionType):
-                return plain.resolve_function_type(function, arguments, named)
+                return usual_context.resolve_function_type(function, arguments, named)
             key = (function, *arguments)
             if key not in self._known:
                 scalars = all(isinstance(kind, (types.Number, types.Boolean)) for kind in arguments)
-                listed = scalars and isinstance(function, types.Function)
-                self._known[key] = (listed and _listed(plain, function, arguments)) or (
-                    plain.resolve_function_type(function, arguments, named)
+                found = None
+                if scalars and isinstance(function, types.Function):
+                    found = _number_signature(usual_context, function, arguments)
+                self._known[key] = found or usual_context.resolve_function_type(
+                    function, arguments, named
                 )
             return self._known[key]
 
-        state.typingctx = copy.copy(plain)
+        state.typingctx = copy.copy(usual_context)
         state.typingctx.resolve_function_type = resolve
         try:
             return super().run_pass(state)
         finally:
-            state.typingctx = plain
+            state.typingctx = usual_context

@@ -20,10 +20,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from typing import IO
 
 PATIENCE = 1.0  # s: a shorter computation shows no progress
-PACE = 0.25  # s between two looks at the simulated time
-# how often the simulator is compiled, if its machine code cannot be kept
-NOT_KEPT = "again each time, as no folder for the result is writable (NUMBA_CACHE_DIR)"
-OFF = "VEGASMODEL_PROGRESS"  # if this environment variable is "no", nothing is shown
+INTERVAL = 0.25  # s between two updates of the line
+# the text on how often the simulator is compiled, if its machine code cannot be kept on disk
+COMPILED_EACH_TIME = "again each time, as no folder for the result is writable (NUMBA_CACHE_DIR)"
+SWITCH = "VEGASMODEL_PROGRESS"  # if this environment variable is "no", nothing is shown
 
 
 def _compiling() -> bool:
@@ -50,22 +50,22 @@ class Series:
         self.doing = doing
         self.wanted = 1
         self.length = 0.0  # simulated seconds of the present run, and of those to come
-        self.ended = 0  # number of the runs that are over
-        self.over = 0.0  # simulated seconds of these
+        self.ended_runs = 0
+        self.seconds_before = 0.0  # simulated seconds of the ended runs
         self.clock: Callable[[], float] | None = None  # of the present run
         self.compiling: Callable[[], bool] = _compiling
 
     @property
     def simulated(self) -> float:
         """The number of seconds simulated so far, all runs of the series added up."""
-        return self.over + (self.clock() if self.clock else 0.0)
+        return self.seconds_before + (self.clock() if self.clock else 0.0)
 
     @property
     def total(self) -> float:
         """The number of seconds to simulate in all needed runs, as far as is known yet."""
         # the present run counts even if all wanted runs are over, as a search may make more runs
         present = 0 if self.clock is None else 1
-        return self.over + max(self.wanted - self.ended, present) * self.length
+        return self.seconds_before + max(self.wanted - self.ended_runs, present) * self.length
 
 
 class Count(Series):
@@ -92,7 +92,7 @@ def series(doing: str = "preparing the first run") -> Iterator[Series]:
     notebook. Only the main thread has a line, because the lines of several threads would mix.
     """
     made = Series(doing)
-    with _reported(made):
+    with _with_line(made):
         yield made
 
 
@@ -105,32 +105,32 @@ def counting(number: int, done: int = 0) -> Iterator[Count]:
     any thread, show no progress line of their own.
     """
     made = Count(number, done)
-    with _reported(made):
+    with _with_line(made):
         yield made
 
 
 @contextmanager
-def _reported(made: Series) -> Iterator[None]:
+def _with_line(made: Series) -> Iterator[None]:
     """Show the line of ``made`` while the ``with`` block runs, unless another line is shown."""
     alone = not _series and threading.current_thread() is threading.main_thread()
     _series.append(made)
     try:
-        with _report(sys.stderr) if alone else nullcontext():
+        with _shown_during_block(sys.stderr) if alone else nullcontext():
             yield
     finally:
         _series.remove(made)
 
 
-def _report(file: IO[str] | None) -> AbstractContextManager[None]:
+def _shown_during_block(file: IO[str] | None) -> AbstractContextManager[None]:
     """What to show on ``file`` during a computation: a progress line, one plain line, or nothing.
 
     A command whose standard error is no terminal, as in a script, has no progress line. It prints
     one line if a simulator is being compiled, because the user may wonder why nothing happens.
     """
-    if file is None or _seen(file):
-        return nullcontext() if file is None else _shown(file)
-    plain = _in_commands and not _hidden and not file.isatty() and os.environ.get(OFF) != "no"
-    return _said_once(file) if plain else nullcontext()
+    if file is None or _read_live(file):
+        return nullcontext() if file is None else _progress_line(file)
+    plain = _in_commands and not _hidden and not file.isatty() and os.environ.get(SWITCH) != "no"
+    return _one_line_on_compiling(file) if plain else nullcontext()
 
 
 def of_a_command() -> None:
@@ -158,8 +158,8 @@ def running(
         yield
     finally:
         innermost.clock = None  # no run at present
-        innermost.ended += 1
-        innermost.over += length
+        innermost.ended_runs += 1
+        innermost.seconds_before += length
 
 
 def line(seconds: float) -> str:
@@ -171,26 +171,26 @@ def line(seconds: float) -> str:
     """
     if seconds < PATIENCE or not _series:
         return ""
-    now = _series[-1]
+    innermost = _series[-1]
     for each in _series:
         if isinstance(each, Count):
             return f"computed {each.done} of {each.number} scenarios: {seconds:.0f} s"
-    if now.compiling():
-        return f"{_of_compiling()}: {seconds:.0f} s"
-    if not now.length:
-        return f"{now.doing}: {seconds:.0f} s"
-    runs = f" in {now.wanted} runs" if now.wanted > 1 else ""
-    return f"simulated {now.simulated:.0f} of {now.total:.0f} s{runs}: {seconds:.0f} s"
+    if innermost.compiling():
+        return f"{_compiling_text()}: {seconds:.0f} s"
+    if not innermost.length:
+        return f"{innermost.doing}: {seconds:.0f} s"
+    runs = f" in {innermost.wanted} runs" if innermost.wanted > 1 else ""
+    return f"simulated {innermost.simulated:.0f} of {innermost.total:.0f} s{runs}: {seconds:.0f} s"
 
 
-def _of_compiling() -> str:
+def _compiling_text() -> str:
     """A text that says how often the simulator is compiled."""
-    return f"compiling, {'only once after an install' if _kept() else NOT_KEPT}"
+    return f"compiling, {'only once after an install' if _kept() else COMPILED_EACH_TIME}"
 
 
-def _seen(file: IO[str] | None) -> bool:
+def _read_live(file: IO[str] | None) -> bool:
     """Whether a user reads ``file`` as it is written and has not switched the progress line off."""
-    if file is None or _hidden or os.environ.get(OFF) == "no":
+    if file is None or _hidden or os.environ.get(SWITCH) == "no":
         return False
     terminal = file.isatty() and os.environ.get("TERM") != "dumb"
     return terminal or type(file).__module__.startswith("ipykernel.")
@@ -207,7 +207,7 @@ def hidden() -> Iterator[None]:
 
 
 @contextmanager
-def _said_once(file: IO[str]) -> Iterator[None]:
+def _one_line_on_compiling(file: IO[str]) -> Iterator[None]:
     """Print one line on ``file`` if the ``with`` block compiles for over ``PATIENCE`` seconds.
 
     The line is printed only once in a process.
@@ -216,12 +216,12 @@ def _said_once(file: IO[str]) -> Iterator[None]:
 
     def attempt() -> None:
         """Look again and again until something is compiled or the block has ended."""
-        while _in_commands and not ended.wait(PACE):
+        while _in_commands and not ended.wait(INTERVAL):
             late = time.monotonic() - began >= PATIENCE
             if late and _series and _series[-1].compiling():
                 _in_commands.clear()
                 with suppress(OSError, ValueError):  # nobody reads the file
-                    file.write(f"vegasmodel: {_of_compiling()}\n")
+                    file.write(f"vegasmodel: {_compiling_text()}\n")
                     file.flush()
 
     watcher = threading.Thread(target=attempt, daemon=True)
@@ -234,14 +234,14 @@ def _said_once(file: IO[str]) -> Iterator[None]:
 
 
 @contextmanager
-def _shown(file: IO[str]) -> Iterator[None]:
+def _progress_line(file: IO[str]) -> Iterator[None]:
     """Show the progress line on ``file`` while the ``with`` block runs; erase it at the end."""
     began, ended = time.monotonic(), threading.Event()
 
     def write() -> None:
         """Print the line again and again until the block has ended; then erase it."""
         before = ""
-        while not ended.wait(PACE):
+        while not ended.wait(INTERVAL):
             text = line(time.monotonic() - began)
             if text or before:
                 file.write("\r" + text.ljust(len(before)))

@@ -15,7 +15,9 @@ from contextlib import contextmanager
 
 __all__ = ["check", "pool"]
 
-_mine = threading.local()  # per thread of a pool: ``left``, set if the pool's block has failed
+# In a thread of a pool, its attribute ``block_failed`` is an event: it is set when an error or
+# Ctrl-C has ended the ``with`` block of the pool. Other threads have no such attribute.
+_of_this_thread = threading.local()
 
 
 @contextmanager
@@ -25,12 +27,14 @@ def pool(count: int) -> Iterator[ThreadPoolExecutor]:
     If an error or Ctrl-C ends the ``with`` block, the simulations on these threads end soon, and no
     further work begins.
     """
-    left = threading.Event()
-    with ThreadPoolExecutor(count, initializer=setattr, initargs=(_mine, "left", left)) as made:
+    block_failed = threading.Event()
+    with ThreadPoolExecutor(
+        count, initializer=setattr, initargs=(_of_this_thread, "block_failed", block_failed)
+    ) as made:
         try:
             yield made
         except BaseException:
-            left.set()
+            block_failed.set()
             made.shutdown(wait=False, cancel_futures=True)
             raise
 
@@ -41,6 +45,6 @@ def check() -> None:
     The block is the ``with`` block of ``pool``. A simulation calls this function again and again,
     so that it ends soon after the block.
     """
-    left = getattr(_mine, "left", None)
-    if left is not None and left.is_set():
+    block_failed = getattr(_of_this_thread, "block_failed", None)
+    if block_failed is not None and block_failed.is_set():
         raise KeyboardInterrupt

@@ -136,7 +136,8 @@ class Part(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         Returns the key under which Numba finds the translated function.
         """
         arguments, result = sigutils.normalize_signature(sig)
-        arguments = tuple(unliteral(kind) for kind in arguments)  # 0 is an integer like others
+        # the type of a constant such as 0 becomes that of any integer
+        arguments = tuple(unliteral(kind) for kind in arguments)
         with global_compiler_lock, self._compiling_counter:
             if tuple(arguments) not in self.overloads:
                 made = self._compiler.compile(arguments, result)
@@ -194,7 +195,7 @@ class _LowerWhole(NativeLowering):  # type: ignore[misc]  # Numba has no types
         return super().run_pass(state)
 
 
-def _caller(description: Any, library: Unfinished) -> Callable[..., Any]:
+def _call_writer(description: Any, library: Unfinished) -> Callable[..., Any]:
     """A function that writes a call of a ``Part`` in LLVM's language.
 
     The ``Part`` must be one that raises no exceptions.  Numba's own calls would test for an
@@ -205,12 +206,12 @@ def _caller(description: Any, library: Unfinished) -> Callable[..., Any]:
         """Write the call with the arguments ``values``, and return its result."""
         convention, result = context.call_conv, description.restype
         with builder.goto_entry_block():
-            place = builder.alloca(convention.get_return_type(result).pointee)  # of the result
+            result_slot = builder.alloca(convention.get_return_type(result).pointee)
         error = convention._get_excinfo_argument(builder.function)
         packed = context.get_arg_packer(description.argtypes).as_arguments(builder, values)
         callee = context.declare_function(builder.module, description)
-        builder.call(callee, [place, error, *packed])
-        return context.get_returned_value(builder, result, builder.load(place))
+        builder.call(callee, [result_slot, error, *packed])
+        return context.get_returned_value(builder, result, builder.load(result_slot))
 
     setattr(call, "libs", (library,))  # noqa: B010 - a type checker knows no attribute of a function
     return call
@@ -230,6 +231,7 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]  # Numba has no types
         context, flags = state.targetctx, state.flags
         library = state.library = Unfinished(context.codegen(), state.func_id.func_qualname)
         library.marks = state.pipeline.marks
+        # the function's name in LLVM's language, and the types of its arguments and its result
         description = PythonFunctionDescriptor.from_specialized_function(
             state.func_ir,
             state.typemap,
@@ -241,16 +243,20 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]  # Numba has no types
             abi_tags=[flags.get_mangle_string()],
         )
         with context.push_code_library(library):
-            lower = self.lowering_class(
+            translator = self.lowering_class(
                 context, library, description, state.func_ir, metadata=state.metadata
             )
-            lower.lower()
-        name = object()  # a key instead of the function that Python would call
-        if library.may_raise:
+            translator.lower()  # "to lower" is to translate to a language nearer to the machine's
+        name = object()  # Numba finds the code by this key; Python never calls the function
+        if library.may_raise:  # Numba's own calls, which test for an exception
             context.insert_user_function(name, description, [library])
         else:
-            context.insert_func_defn([(_caller(description, library), name, description.argtypes)])
-        state["cr"] = _LowerResult(description, lower.call_helper, cfunc=name, env=lower.env)
+            context.insert_func_defn(
+                [(_call_writer(description, library), name, description.argtypes)]
+            )
+        state["cr"] = _LowerResult(
+            description, translator.call_helper, cfunc=name, env=translator.env
+        )
         return True
 
 
@@ -261,14 +267,14 @@ class _Passes(PassManager):  # type: ignore[misc]  # Numba has no types
     types as text for a log.
     """
 
-    def _runPass(self, _: int, one: Any, state: Any) -> None:
+    def _runPass(self, _: int, compiler_pass: Any, state: Any) -> None:
         """Run one compiler pass."""
         # A function that creates no arrays (``nrt`` is false) needs no lifetimes of variables. Type
         # inference is an exception: it compiles other functions, which may create arrays.
-        spared = not state.flags.nrt and not isinstance(one, Typing)
+        spared = not state.flags.nrt and not isinstance(compiler_pass, Typing)
         lifetimes: AbstractContextManager[None] = without_lifetimes() if spared else nullcontext()
         with global_compiler_lock, lifetimes:
-            one.run_pass(state)
+            compiler_pass.run_pass(state)
 
 
 class _WholePasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
@@ -285,7 +291,7 @@ class _WholePasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
         LLVM's language.
         """
         passes = _Passes("whole program")
-        for one in (
+        for compiler_pass in (
             TranslateByteCode,
             FixupArgs,
             IRProcessing,
@@ -296,7 +302,7 @@ class _WholePasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
             self.lowering,
             NoPythonBackend,
         ):
-            passes.add_pass(one, one.__name__)
+            passes.add_pass(compiler_pass, compiler_pass.__name__)
         passes.finalize()
         return [passes]
 
