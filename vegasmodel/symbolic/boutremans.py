@@ -16,7 +16,7 @@ import sympy as sp
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Integer
-from vegasmodel.symbolic.steps import Derivation
+from vegasmodel.symbolic.steps import NO_NUMBER, Derivation
 
 # alpha and beta are Vegas's thresholds, c is the capacity, d the propagation delay, x its
 # over-estimate, Delta the queueing delay, W the window, and n the number of flows.
@@ -42,9 +42,9 @@ def window() -> Derivation:
     return Derivation(
         "4",
         "cwnd_i",
-        (steady,),
-        sp.factor(derived),
-        alpha * (d + Delta) / (Delta - x),
+        premises=(steady,),
+        derived=sp.factor(derived),
+        printed=alpha * (d + Delta) / (Delta - x),
         steps=(equation_3,),
     )
 
@@ -55,7 +55,13 @@ def rate() -> Derivation:
     The rate is Vegas's window, equation (4), divided by the round-trip time.
     """
     derived = sp.simplify(window().derived / (d + Delta))
-    return Derivation("5", "rate_i", (window().derived, d + Delta), derived, alpha / (Delta - x))
+    return Derivation(
+        "5",
+        "rate_i",
+        premises=(window().derived, d + Delta),
+        derived=derived,
+        printed=alpha / (Delta - x),
+    )
 
 
 def rate_linux() -> Derivation:
@@ -70,7 +76,7 @@ def rate_linux() -> Derivation:
     [steady_window] = sp.solve(steady, W)
     derived = sp.factor(steady_window / rtt)
     steps = (steady_window, sp.apart(derived, Delta))
-    return Derivation("-", "rate_i", (steady,), derived, steps=steps)
+    return Derivation(NO_NUMBER, "rate_i", premises=(steady,), derived=derived, steps=steps)
 
 
 def band() -> tuple[Derivation, Derivation]:
@@ -81,8 +87,16 @@ def band() -> tuple[Derivation, Derivation]:
     """
     W_beta, r_beta = (f.derived.subs(alpha, beta) for f in (window(), rate()))
     return (
-        Derivation("10", "cwnd_i", (window().derived,), W_beta, beta * (d + Delta) / (Delta - x)),
-        Derivation("11", "rate_i", (rate().derived,), r_beta, beta / (Delta - x)),
+        Derivation(
+            "10",
+            "cwnd_i",
+            premises=(window().derived,),
+            derived=W_beta,
+            printed=beta * (d + Delta) / (Delta - x),
+        ),
+        Derivation(
+            "11", "rate_i", premises=(rate().derived,), derived=r_beta, printed=beta / (Delta - x)
+        ),
     )
 
 
@@ -99,7 +113,13 @@ def no_over_estimate() -> Derivation:
     )
     share = rate().derived.subs({x: 0, Delta: derived})
     return Derivation(
-        "3.1.2", r"\Delta", (balance,), derived, c / (n * alpha), note, steps=(share,)
+        "3.1.2",
+        r"\Delta",
+        premises=(balance,),
+        derived=derived,
+        printed=c / (n * alpha),
+        note=note,
+        steps=(share,),
     )
 
 
@@ -139,9 +159,24 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
     note = "the numerator's Delta - x_j should be Delta - x_i"
     partial = sp.simplify(sp.diff(rates[0], Delta) / rates[0])
     return (
-        Derivation("7", "rate_i'/rate_i", (balance,), of_rate(0), printed_7, steps=of_delay),
-        Derivation("8", "rate_i'/rate_i", (balance,), of_rate(1), printed_8, note, steps=of_delay),
-        Derivation("9", "rate_i'/rate_i", (rates[0],), partial, -1 / y[0]),
+        Derivation(
+            "7",
+            "rate_i'/rate_i",
+            premises=(balance,),
+            derived=of_rate(0),
+            printed=printed_7,
+            steps=of_delay,
+        ),
+        Derivation(
+            "8",
+            "rate_i'/rate_i",
+            premises=(balance,),
+            derived=of_rate(1),
+            printed=printed_8,
+            note=note,
+            steps=of_delay,
+        ),
+        Derivation("9", "rate_i'/rate_i", premises=(rates[0],), derived=partial, printed=-1 / y[0]),
     )
 
 
@@ -178,10 +213,10 @@ def two_arrivals() -> Derivation:
     return Derivation(
         "3.1.2",
         "rate_2/rate_1",
-        (first, second),
-        derived,
-        bonald[1] / bonald[0],
-        note,
+        premises=(first, second),
+        derived=derived,
+        printed=bonald[1] / bonald[0],
+        note=note,
         steps=(Delta_1, Delta_2),
     )
 
@@ -202,7 +237,9 @@ def bonald_total() -> Derivation:
     """The sum of Bonald's rates of two flows; it should be the capacity, but is not."""
     rates = arrivals_bonald(2)
     note = "x_i = (alpha/c)(i-1) S_{i-1} does not solve (6)"
-    return Derivation("6", r"\sum rate_i/c", rates, sp.Integer(1), sum(rates), note)
+    return Derivation(
+        "6", r"\sum rate_i/c", premises=rates, derived=sp.Integer(1), printed=sum(rates), note=note
+    )
 
 
 def bend_integrand() -> Any:
@@ -238,14 +275,20 @@ def asymptotic() -> tuple[Derivation, Derivation]:
     note = "Bonald's delay n S_n has C = gamma, so it is too long by about alpha/c for each flow"
     return (
         Derivation(
-            "-", "C", (total,), found[a] + found[b] / L, sp.EulerGamma, note, steps=(g, *orders)
+            NO_NUMBER,
+            "C",
+            premises=(total,),
+            derived=found[a] + found[b] / L,
+            printed=sp.EulerGamma,
+            note=note,
+            steps=(g, *orders),
         ),
         Derivation(
-            "-",
+            NO_NUMBER,
             r"\sum rate_i/c",
-            (total,),
-            total.subs(C, sp.EulerGamma),
-            sp.Integer(1),
+            premises=(total,),
+            derived=total.subs(C, sp.EulerGamma),
+            printed=sp.Integer(1),
             steps=(g,),
         ),
     )

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from vegasmodel.symbolic.steps import Derivation, Expr
+from vegasmodel.symbolic.steps import NO_NUMBER, Derivation, Expr
 
 mu, T, B, alpha, q = sp.symbols("mu T B alpha q", positive=True)
 lam = sp.Symbol("lambda", positive=True)
@@ -54,7 +54,9 @@ def equilibrium_window() -> Derivation:
     equation_6 = sp.Eq((W_V / T - mu_vegas) * T, alpha)
     premises = (equation_4, equation_5, equation_6)
     [solution] = sp.solve(premises, [W_V, W_R, mu_vegas], dict=True)
-    return Derivation("7", "W_V", premises, solution[W_V], alpha * (M + q) / q)
+    return Derivation(
+        "7", "W_V", premises=premises, derived=solution[W_V], printed=alpha * (M + q) / q
+    )
 
 
 def reno_at_loss() -> Derivation:
@@ -68,7 +70,9 @@ def reno_at_loss() -> Derivation:
     full = sp.Eq(W_VN + W_RN, M + B + 1)
     [solution] = sp.solve([equation_7, full], [W_VN, W_RN], dict=True)
     printed = (M + B) * (B - alpha) / B + 1
-    return Derivation("section 3", "W_R(N)", (equation_7, full), solution[W_RN], printed)
+    return Derivation(
+        "section 3", "W_R(N)", premises=(equation_7, full), derived=solution[W_RN], printed=printed
+    )
 
 
 def reno_packets() -> Derivation:
@@ -79,7 +83,9 @@ def reno_packets() -> Derivation:
     """
     reno = W_R1 + i - 1
     printed = N * W_R1 + N * (N - 1) / 2
-    return Derivation("10", "P_Reno", (reno,), sp.summation(reno, (i, 1, N)), printed)
+    return Derivation(
+        "10", "P_Reno", premises=(reno,), derived=sp.summation(reno, (i, 1, N)), printed=printed
+    )
 
 
 def _saturation() -> dict[Expr, Expr]:
@@ -102,16 +108,28 @@ def phase_1() -> tuple[Derivation, ...]:
     Returns the windows at its end, the number a of its mini-cycles (round trips), the number A_V of
     packets that Vegas sends in it, and its duration Delta_a.
     """
-    at = _saturation()
+    solution = _saturation()
     premises = (sp.Eq(W_Va - W_V1, a - 1), sp.Eq(W_Ra - W_R1, a - 1), sp.Eq(W_Va + W_Ra, M))
-    packets = sp.summation(W_V1 + i - 1, (i, 1, a))
-    time = sp.summation(T, (i, 1, a))
+    packets_vegas = sp.summation(W_V1 + i - 1, (i, 1, a))
+    duration_a = sp.summation(T, (i, 1, a))
     return (
-        Derivation("12", "W_V(a)", premises, at[W_Va], (M + W_V1 - W_R1) / 2),
-        Derivation("12", "W_R(a)", premises, at[W_Ra], (M + W_R1 - W_V1) / 2),
-        Derivation("12", "a", premises, at[a], (M - W_R1 - W_V1) / 2 + 1),
-        Derivation("section 3", "A_V", premises, packets, a * W_V1 + a * (a - 1) / 2),
-        Derivation("section 3", "Delta_a", premises, time, a * T),
+        Derivation(
+            "12", "W_V(a)", premises=premises, derived=solution[W_Va], printed=(M + W_V1 - W_R1) / 2
+        ),
+        Derivation(
+            "12", "W_R(a)", premises=premises, derived=solution[W_Ra], printed=(M + W_R1 - W_V1) / 2
+        ),
+        Derivation(
+            "12", "a", premises=premises, derived=solution[a], printed=(M - W_R1 - W_V1) / 2 + 1
+        ),
+        Derivation(
+            "section 3",
+            "A_V",
+            premises=premises,
+            derived=packets_vegas,
+            printed=a * W_V1 + a * (a - 1) / 2,
+        ),
+        Derivation("section 3", "Delta_a", premises=premises, derived=duration_a, printed=a * T),
     )
 
 
@@ -127,7 +145,9 @@ def duration() -> Derivation:
     equation_14 = sp.Eq(delta, W_V / mu_vegas)
     premises = (equation_13, equation_14)
     [solution] = sp.solve(premises, [mu_vegas, delta], dict=True)
-    return Derivation("15", "delta(i)", premises, solution[delta], (W_V + W_R) / mu)
+    return Derivation(
+        "15", "delta(i)", premises=premises, derived=solution[delta], printed=(W_V + W_R) / mu
+    )
 
 
 def phase_2() -> tuple[Derivation, ...]:
@@ -143,27 +163,35 @@ def phase_2() -> tuple[Derivation, ...]:
     """
     vegas, reno = W_Va + (i - a), W_Ra + (i - a)  # the windows in mini-cycle i
     full = sp.Eq(W_Va + W_Ra, M)  # the windows in mini-cycle a fill the link
-    both = sp.expand(vegas + reno).subs(W_Ra, M - W_Va)
-    time = sp.summation(sp.expand(duration().derived.subs({W_V: vegas, W_R: reno})), (i, a + 1, b))
-    packets = sp.summation(vegas, (i, a + 1, b))
+    both_windows = sp.expand(vegas + reno).subs(W_Ra, M - W_Va)
+    duration_b = sp.summation(
+        sp.expand(duration().derived.subs({W_V: vegas, W_R: reno})), (i, a + 1, b)
+    )
+    packets_vegas = sp.summation(vegas, (i, a + 1, b))
     premises = (vegas, reno, full)
     return (
-        Derivation("section 3", "W_V(i) + W_R(i)", premises, both, M + 2 * (i - a)),
+        Derivation(
+            "section 3",
+            "W_V(i) + W_R(i)",
+            premises=premises,
+            derived=both_windows,
+            printed=M + 2 * (i - a),
+        ),
         Derivation(
             "section 3",
             "Delta_b",
-            premises,
-            time.subs(W_Ra, M - W_Va),
-            (T + (b - a + 1) / mu) * (b - a),
+            premises=premises,
+            derived=duration_b.subs(W_Ra, M - W_Va),
+            printed=(T + (b - a + 1) / mu) * (b - a),
         ),
         Derivation(
             "section 3",
             "B_V",
-            premises,
-            packets,
-            (b - a) * W_Va + (a + 1 + b) * (b - a) / 2,
-            "the printed sum counts i packets of growth in mini-cycle i, but the window has grown "
-            "by i - a; so the printed sum is too large by a (b - a) packets",
+            premises=premises,
+            derived=packets_vegas,
+            printed=(b - a) * W_Va + (a + 1 + b) * (b - a) / 2,
+            note="the printed sum counts i packets of growth in mini-cycle i, but the window has "
+            "grown by i - a; so the printed sum is too large by a (b - a) packets",
         ),
     )
 
@@ -179,12 +207,18 @@ def crossing() -> tuple[Derivation, ...]:
     queue = 2 * n  # W_V + W_R - mu T after n = b - a mini-cycles of phase 2
     target = equilibrium_window().derived.subs(q, queue)
     equation_16 = sp.Eq(W_Va + n, target)
-    [root] = [r for r in sp.solve(equation_16, sp.Symbol("n", positive=True)) if _positive(r)]
-    printed = (-(W_Va - alpha) + sp.sqrt((W_Va - alpha) ** 2 + 2 * alpha * M)) / 2
-    window = alpha * (M + 2 * (b - a)) / (2 * (b - a))
+    [root] = [r for r in sp.solve(equation_16, n) if _positive(r)]
+    printed_n = (-(W_Va - alpha) + sp.sqrt((W_Va - alpha) ** 2 + 2 * alpha * M)) / 2
+    printed_window = alpha * (M + 2 * (b - a)) / (2 * (b - a))
     return (
-        Derivation("16", "W_V(b)", (equation_16,), target.subs(n, b - a), window),
-        Derivation("16", "b", (equation_16,), a + root, a + printed),
+        Derivation(
+            "16",
+            "W_V(b)",
+            premises=(equation_16,),
+            derived=target.subs(n, b - a),
+            printed=printed_window,
+        ),
+        Derivation("16", "b", premises=(equation_16,), derived=a + root, printed=a + printed_n),
     )
 
 
@@ -207,20 +241,21 @@ def phase_3() -> tuple[Derivation, ...]:
     reno = W_Rb + i - b
     queue = W_V + W_R - M
     keeps = sp.Eq(W_V, equilibrium_window().derived.subs(q, queue))
-    R = sp.Symbol("W_R", positive=True)
     [root] = [r for r in sp.solve(keeps, W_V) if _positive(r)]
     C = reno - alpha - M
     printed = (-C + sp.sqrt(C**2 + 4 * alpha * reno)) / 2
-    slope = sp.diff(root, R)
+    slope = sp.diff(root, W_R)
     return (
-        Derivation("17", "W_V(i)", (keeps, reno), root.subs(R, reno), printed),
+        Derivation(
+            "17", "W_V(i)", premises=(keeps, reno), derived=root.subs(W_R, reno), printed=printed
+        ),
         Derivation(
             "section 3",
             "dW_V/dW_R",
-            (keeps,),
-            slope,
-            slope_in_queue().subs(q, root + R - M),
-            "between -1 and 0 for every q > 0; so if Reno's window grows by a packet, Vegas's "
+            premises=(keeps,),
+            derived=slope,
+            printed=slope_in_queue().subs(q, root + W_R - M),
+            note="between -1 and 0 for every q > 0; so if Reno's window grows by a packet, Vegas's "
             "equilibrium window falls by less than a packet; Vegas can reduce its window by one "
             "packet per RTT, so it stays in equilibrium",
         ),
@@ -247,7 +282,9 @@ def cycle_count() -> Derivation:
     equation_8, equation_10 = sp.Eq(W_R1, W_RN / 2), sp.Eq(W_RN, W_R1 + N - 1)
     premises = (equation_8, equation_10)
     [solution] = sp.solve(premises, [W_R1, N], dict=True)
-    return Derivation("8, 10", "N", premises, solution[N], W_RN - W_RN / 2 + 1)
+    return Derivation(
+        "8, 10", "N", premises=premises, derived=solution[N], printed=W_RN - W_RN / 2 + 1
+    )
 
 
 def _small_buffer() -> dict[Expr, Expr]:
@@ -282,7 +319,7 @@ def appendix_a() -> tuple[Derivation, ...]:
 
     As in the paper, P_Reno, P_Vegas and a are functions of N. Delta is a function of N and a.
     """
-    at = _small_buffer()
+    solution = _small_buffer()
     # The first windows W_V1 and W_R1 after a loss, in terms of N. The last ones are N - 1 larger.
     # The loss multiplies these by lambda (Vegas) and by 1/2 (Reno).
     [start] = sp.solve(
@@ -290,30 +327,48 @@ def appendix_a() -> tuple[Derivation, ...]:
     )
     reno = sp.summation(W_R1 + i - 1, (i, 1, N)).subs(start)
     vegas = sp.summation(W_V1 + i - 1, (i, 1, N)).subs(start)
-    count = _saturation()[a].subs(start)
-    both = (W_V1 + W_R1 + 2 * (i - 1)).subs(start)
-    time = a * T + sp.summation(sp.expand(both), (i, a + 1, N)) / mu
-    premises = tuple(sp.Eq(k, v) for k, v in at.items())
-    share = (N - 1) / (1 - lam)
+    saturation = _saturation()[a].subs(start)
+    both_windows = (W_V1 + W_R1 + 2 * (i - 1)).subs(start)
+    time = a * T + sp.summation(sp.expand(both_windows), (i, a + 1, N)) / mu
+    premises = tuple(sp.Eq(k, v) for k, v in solution.items())
+    first_windows = (N - 1) / (1 - lam)  # W_V1 + W_R1
     return (
-        Derivation("appendix A", "N", premises, at[N], (M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1),
-        Derivation("appendix A", "P_Reno", premises, reno, sp.Rational(3, 2) * N * (N - 1)),
+        Derivation(
+            "appendix A",
+            "N",
+            premises=premises,
+            derived=solution[N],
+            printed=(M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1,
+        ),
+        Derivation(
+            "appendix A",
+            "P_Reno",
+            premises=premises,
+            derived=reno,
+            printed=sp.Rational(3, 2) * N * (N - 1),
+        ),
         Derivation(
             "appendix A",
             "P_Vegas",
-            premises,
-            vegas,
-            (1 + lam) / (2 * (1 - lam)) * N * (N - 1),
+            premises=premises,
+            derived=vegas,
+            printed=(1 + lam) / (2 * (1 - lam)) * N * (N - 1),
         ),
-        Derivation("appendix A", "a", premises, count, (M - share) / 2 + 1),
+        Derivation(
+            "appendix A",
+            "a",
+            premises=premises,
+            derived=saturation,
+            printed=(M - first_windows) / 2 + 1,
+        ),
         Derivation(
             "appendix A",
             "Delta",
-            premises,
-            time,
-            a * T + (share + N - a + 1) * (N - a) / mu,
-            "the bracket is the printed factor of (N-a)/mu; the windows of mini-cycle i add up to "
-            "(N-1)/(1-lambda) + 2 (i-1); so by our derivation the bracket is "
+            premises=premises,
+            derived=time,
+            printed=a * T + (first_windows + N - a + 1) * (N - a) / mu,
+            note="the bracket is the printed factor of (N-a)/mu; the windows of mini-cycle i add "
+            "up to (N-1)/(1-lambda) + 2 (i-1); so by our derivation the bracket is "
             "(N-1)/(1-lambda) + N + a - 1; with the formula for a this equals mu T + N - a + 1; "
             "the printed bracket has the beginning of the first form and the end of the second",
         ),
@@ -337,10 +392,10 @@ def buffer_threshold() -> Derivation:
     return Derivation(
         "section 3",
         "B_th",
-        (equal, sp.Eq(B, exact.subs({D: M, k: alpha * (3 - 2 * lam)}))),
-        limit,
-        alpha * (3 - 2 * lam),
-        "an approximation in the paper, too; the second premise has the exact B_th",
+        premises=(equal, sp.Eq(B, exact.subs({D: M, k: alpha * (3 - 2 * lam)}))),
+        derived=limit,
+        printed=alpha * (3 - 2 * lam),
+        note="an approximation in the paper, too; the second premise has the exact B_th",
     )
 
 
@@ -378,7 +433,7 @@ def loss_limited() -> Derivation:
         sp.Eq(V + R, M + B + 1),
     )
     [solution] = sp.solve(system, [V, R, N], dict=True)
-    return Derivation("-", "V(N)", system, sp.factor(solution[V]))
+    return Derivation(NO_NUMBER, "V(N)", premises=system, derived=sp.factor(solution[V]))
 
 
 def held() -> Derivation:
@@ -398,7 +453,9 @@ def held() -> Derivation:
     reno = (M + edge - (v + h) - (M + B + 1 - (v + h)) / 2) / n_reno  # and by Reno
     equal = sp.Eq(grown, reno)
     quadratic = sp.numer(sp.together(equal.lhs - equal.rhs))
-    return Derivation("-", "0", (equal,), sp.expand(quadratic / (2 * n_vegas)))
+    return Derivation(
+        NO_NUMBER, "0", premises=(equal,), derived=sp.expand(quadratic / (2 * n_vegas))
+    )
 
 
 def meeting() -> Derivation:
@@ -413,7 +470,7 @@ def meeting() -> Derivation:
     """
     grows = sp.Eq(W_Va + n_vegas * n, h + X / ((n_vegas + n_reno) * n))
     quadratic = sp.numer(sp.together(grows.lhs - grows.rhs))
-    return Derivation("-", "0", (grows,), sp.expand(quadratic))
+    return Derivation(NO_NUMBER, "0", premises=(grows,), derived=sp.expand(quadratic))
 
 
 def catching_up() -> Derivation:
@@ -425,7 +482,7 @@ def catching_up() -> Derivation:
     """
     line = sp.Eq((V - h - n_vegas * t) * (q + (n_reno - n_vegas) * t), (V - h) * q)
     [lag] = sp.solve(line, t)  # t is positive, so the root 0 is not among them
-    return Derivation("-", "t", (line,), sp.simplify(lag))
+    return Derivation(NO_NUMBER, "t", premises=(line,), derived=sp.simplify(lag))
 
 
 def following() -> tuple[Derivation, ...]:
@@ -444,7 +501,9 @@ def following() -> tuple[Derivation, ...]:
     reno = M + q - vegas
     rate = sp.diff(reno, q) / n_reno  # di/dq
     return tuple(
-        Derivation("-", name, (vegas, reno), sp.integrate(sp.expand(f * rate), q))
+        Derivation(
+            NO_NUMBER, name, premises=(vegas, reno), derived=sp.integrate(sp.expand(f * rate), q)
+        )
         for name, f in (("i", sp.Integer(1)), ("W", M + q), ("qW", q * (M + q)), ("V", vegas))
     )
 
@@ -453,7 +512,9 @@ def trapezoids() -> Expr:
     """The error of the trapezoidal rule for a linear function f; the error is 0.
 
     The rule replaces the sum of f(i) over i = a .. b by the integral of f from a to b, plus
-    (f(a) + f(b))/2. The result of this function is the sum minus this replacement.
+    (f(a) + f(b))/2. ``equilibrium.minicycle_derived`` uses it for sums over mini-cycles, because it
+    also has a value if a and b are not whole numbers. The result of this function is the sum minus
+    the replacement.
     """
     c, d = sp.symbols("c d")
     f = c + d * i

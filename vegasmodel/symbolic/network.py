@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from vegasmodel.symbolic.steps import Derivation
+from vegasmodel.symbolic.steps import NO_NUMBER, Derivation
 
 # rate, queueing delay of the path, threshold, capacity of a link, queueing delay of a link
 r, q, alpha, c, price = sp.symbols("r q alpha c pi", positive=True)
@@ -29,7 +29,12 @@ def stationarity() -> Derivation:
     curvature = sp.diff(lagrangian, r, 2)
     [rate] = sp.solve(condition, r)
     return Derivation(
-        "-", "r", (condition,), sp.simplify(rate), alpha / (q - x), steps=(curvature,)
+        NO_NUMBER,
+        "r",
+        premises=(condition,),
+        derived=sp.simplify(rate),
+        printed=alpha / (q - x),
+        steps=(curvature,),
     )
 
 
@@ -44,4 +49,6 @@ def parking_lot() -> Derivation:
     full = sp.Eq(long * rate_long + cross * rate_cross, c)  # a link is full
     [link_delay] = sp.solve(full, price)
     derived = sp.factor(sp.simplify(rate_long.subs(price, link_delay)))
-    return Derivation("-", "r", (full,), derived, steps=(rate_long, rate_cross, link_delay))
+    return Derivation(
+        NO_NUMBER, "r", premises=(full,), derived=derived, steps=(rate_long, rate_cross, link_delay)
+    )

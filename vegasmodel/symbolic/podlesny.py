@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from vegasmodel.symbolic.steps import Derivation
+from vegasmodel.symbolic.steps import NO_NUMBER, Derivation
 
 # The docstrings of the functions explain the symbols that have no comment here.
 # capacity; service rates of the classes R and D, and numbers of their flows; target ratio of rates
@@ -38,7 +38,13 @@ def volume_ratio() -> Derivation:
     per_flow = sp.Eq(S_R / n_rate, k * S_D / n_delay)
     volumes = sp.Eq(lam, S_D / S_R)
     [solution] = sp.solve([per_flow, volumes], [S_D, lam], dict=True)
-    return Derivation("5", r"\lambda", (per_flow, volumes), solution[lam], n_delay / (k * n_rate))
+    return Derivation(
+        "5",
+        r"\lambda",
+        premises=(per_flow, volumes),
+        derived=solution[lam],
+        printed=n_delay / (k * n_rate),
+    )
 
 
 def service_rates() -> tuple[Derivation, Derivation]:
@@ -52,8 +58,20 @@ def service_rates() -> tuple[Derivation, Derivation]:
     [solution] = sp.solve([shares_fill_link, ratio], [S_R, S_D], dict=True)
     total = n_delay + k * n_rate
     return (
-        Derivation("6", "S_R", (shares_fill_link, ratio), solution[S_R], k * n_rate * C / total),
-        Derivation("7", "S_D", (shares_fill_link, ratio), solution[S_D], n_delay * C / total),
+        Derivation(
+            "6",
+            "S_R",
+            premises=(shares_fill_link, ratio),
+            derived=solution[S_R],
+            printed=k * n_rate * C / total,
+        ),
+        Derivation(
+            "7",
+            "S_D",
+            premises=(shares_fill_link, ratio),
+            derived=solution[S_D],
+            printed=n_delay * C / total,
+        ),
     )
 
 
@@ -70,9 +88,9 @@ def scheduler() -> Derivation:
     return Derivation(
         "figure 2",
         r"k n_R (L_D - \lambda L_R)",
-        (rate_backlog,),
-        derived,
-        k * n_rate * L_D - n_delay * L_R,
+        premises=(rate_backlog,),
+        derived=derived,
+        printed=k * n_rate * L_D - n_delay * L_R,
     )
 
 
@@ -89,11 +107,11 @@ def relative_fairness() -> Derivation:
     return Derivation(
         "section IV-A",
         "f",
-        (vegas, newreno),
-        derived,
-        in_words,
-        "defined in words; the printed 0.97 is 0.24 / (0.74 / 3) = 0.973, though the text that we "
-        "have of the paper shows a dot in place of the first /",
+        premises=(vegas, newreno),
+        derived=derived,
+        printed=in_words,
+        note="defined in words; the printed 0.97 is 0.24 / (0.74 / 3) = 0.973, though our copy of "
+        "the paper shows a dot in place of the first /",
     )
 
 
@@ -105,7 +123,9 @@ def delay_buffer() -> Derivation:
     """
     served = sp.integrate(S_D, (t, 0, d))  # packets served in the time d
     empty = sp.Eq(B_D, served)  # the buffer is then just empty
-    return Derivation("section II-C", "B_D", (empty,), sp.solve(empty, B_D)[0], steps=(served,))
+    return Derivation(
+        "section II-C", "B_D", premises=(empty,), derived=sp.solve(empty, B_D)[0], steps=(served,)
+    )
 
 
 def vegas_difference() -> Derivation:
@@ -116,9 +136,16 @@ def vegas_difference() -> Derivation:
     queueing delay. The two agree if BaseRTT is the propagation time.
     """
     expected, actual = cwnd / base, cwnd / RTT
-    two = (expected - actual) * base
-    queued = sp.expand(actual * (RTT - base))  # rate times queueing delay: Little
-    return Derivation("2", "diff", (expected, actual), queued, sp.expand(two), steps=(queued,))
+    equation_2 = (expected - actual) * base
+    queued = sp.expand(actual * (RTT - base))  # Little's law: rate times queueing delay
+    return Derivation(
+        "2",
+        "diff",
+        premises=(expected, actual),
+        derived=queued,
+        printed=sp.expand(equation_2),
+        steps=(queued,),
+    )
 
 
 def rate_utilization() -> Derivation:
@@ -140,7 +167,9 @@ def rate_utilization() -> Derivation:
     packets = sp.integrate(W / n, (W, b * W_max, W_max))
     ratio = packets / (S * (idle + busy))
     derived = sp.factor(sp.simplify(ratio.subs({W_max: y * BDP}).subs(BDP, S * T)))
-    return Derivation("-", "U", (sp.Eq(BDP, S * T),), derived, steps=(idle, busy, packets))
+    return Derivation(
+        NO_NUMBER, "U", premises=(sp.Eq(BDP, S * T),), derived=derived, steps=(idle, busy, packets)
+    )
 
 
 def delay_loss() -> Derivation:
@@ -153,7 +182,13 @@ def delay_loss() -> Derivation:
     packets = sp.integrate(W, (W, b * W_max, W_max))
     mean = (1 + b) / 2 * W_max
     derived = sp.factor(sp.simplify(mean**2 / packets))
-    return Derivation("-", "p W^2", (sp.Eq(p, 1 / packets),), derived, steps=(packets, mean))
+    return Derivation(
+        NO_NUMBER,
+        "p W^2",
+        premises=(sp.Eq(p, 1 / packets),),
+        derived=derived,
+        steps=(packets, mean),
+    )
 
 
 def derivations() -> tuple[Derivation, ...]:

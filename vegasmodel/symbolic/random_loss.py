@@ -12,7 +12,7 @@ import sympy as sp
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Integer
-from vegasmodel.symbolic.steps import Derivation, Expr
+from vegasmodel.symbolic.steps import NO_NUMBER, Derivation, Expr
 
 p, d, b, w, s = sp.symbols("p d b w s", positive=True)  # w: a window; s: the order of a moment
 W, W_m = sp.symbols("W W_m", positive=True)  # the window at a loss, and the largest window
@@ -32,10 +32,10 @@ def square_root_periodic() -> Derivation:
     [top] = [r for r in sp.solve(sp.Eq(packets, 1 / p), W) if r.subs({b: 1, p: 1, d: HALF}) > 0]
     derived = sp.simplify(per_round.subs(W, top) * sp.sqrt(b * p))
     return Derivation(
-        "-",
+        NO_NUMBER,
         r"K_{\mathrm{periodic}}",
-        (sp.Eq(packets, 1 / p),),
-        derived,
+        premises=(sp.Eq(packets, 1 / p),),
+        derived=derived,
         steps=(rounds, packets, top),
     )
 
@@ -59,7 +59,9 @@ def moment_step() -> Derivation:
     u = sp.Symbol("u", positive=True)
     growth = sp.simplify(sp.diff(u**s, u) / u ** (s - 1))  # times E U^(s-1)
     taken = sp.simplify((u**s - (d**2 * u) ** s) / u**s)  # times E U^s
-    return Derivation("-", "E U^s / E U^{s-1}", (), growth / taken, steps=(growth, taken))
+    return Derivation(
+        NO_NUMBER, "E U^s / E U^{s-1}", premises=(), derived=growth / taken, steps=(growth, taken)
+    )
 
 
 @kinds.checked
@@ -97,7 +99,9 @@ def square_root_random() -> Derivation:
     mean_top = sp.sqrt(2 / (b * p)) * m
     rounds = b * (1 - d) * mean_top
     derived = sp.simplify(sp.sqrt(b * p) / (p * rounds))
-    return Derivation("-", r"K_{\mathrm{random}}", (), derived, steps=(mean_top, rounds))
+    return Derivation(
+        NO_NUMBER, r"K_{\mathrm{random}}", premises=(), derived=derived, steps=(mean_top, rounds)
+    )
 
 
 def pftk_window() -> Derivation:
@@ -115,7 +119,9 @@ def pftk_window() -> Derivation:
     balance = sp.Eq((1 - p) / p + W, counted)
     [top] = [r for r in sp.solve(balance, W) if r.subs({b: 1, p: HALF / 50, d: HALF}) > 0]
     printed = (2 + b) / (3 * b) + sp.sqrt(8 * (1 - p) / (3 * b * p) + ((2 + b) / (3 * b)) ** 2)
-    return Derivation("13", "E[W]", (balance,), top, printed, steps=(rounds, counted))
+    return Derivation(
+        "13", "E[W]", premises=(balance,), derived=top, printed=printed, steps=(rounds, counted)
+    )
 
 
 def pftk_limited_rounds() -> Derivation:
@@ -131,7 +137,14 @@ def pftk_limited_rounds() -> Derivation:
     [plateau] = sp.solve(balance, V)
     derived = sp.expand(growth + plateau)
     printed = b * W_m / 8 + (1 - p) / (p * W_m) + 1
-    return Derivation("section II-C", "E[X]", (balance,), derived, printed, steps=(growth, plateau))
+    return Derivation(
+        "section II-C",
+        "E[X]",
+        premises=(balance,),
+        derived=derived,
+        printed=printed,
+        steps=(growth, plateau),
+    )
 
 
 def pftk_timeout_probability() -> Derivation:
@@ -152,7 +165,9 @@ def pftk_timeout_probability() -> Derivation:
     derived = sp.factor(sp.powsimp(sp.simplify(below_3 + from_3)))
     printed = sp.expand((1 - q**3) * (1 + q**3 * (1 - q ** (w - 3)))) / (1 - q**w)
     steps = (few, below_3, from_3)
-    return Derivation("24", r"\hat{Q}(w)", (k_arrive,), derived, printed, steps=steps)
+    return Derivation(
+        "24", r"\hat{Q}(w)", premises=(k_arrive,), derived=derived, printed=printed, steps=steps
+    )
 
 
 def pftk_silence() -> Derivation:
@@ -172,7 +187,14 @@ def pftk_silence() -> Derivation:
     from_7 = p**6 * (1 - p) * (127 * geometric + 64 * q * sp.diff(geometric, q)).subs(q, p)
     derived = sp.factor(sp.simplify(up_to_6 + from_7))
     f = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
-    return Derivation("27", "E[Z]/T_0", (k,), derived, f / (1 - p), steps=(up_to_6, from_7))
+    return Derivation(
+        "27",
+        "E[Z]/T_0",
+        premises=(k,),
+        derived=derived,
+        printed=f / (1 - p),
+        steps=(up_to_6, from_7),
+    )
 
 
 def hold_windows() -> tuple[Derivation, Derivation]:
@@ -185,8 +207,8 @@ def hold_windows() -> tuple[Derivation, Derivation]:
     with_rtt = sp.solve(steady, W)[0]
     alone = sp.solve(steady.subs(RTT, W / c), W)[0]
     return (
-        Derivation("-", "W", (steady,), with_rtt),
-        Derivation("-", "W", (steady, sp.Eq(RTT, W / c)), alone),
+        Derivation(NO_NUMBER, "W", premises=(steady,), derived=with_rtt),
+        Derivation(NO_NUMBER, "W", premises=(steady, sp.Eq(RTT, W / c)), derived=alone),
     )
 
 
@@ -200,7 +222,14 @@ def repaired() -> Derivation:
     """
     n = 5
     chance = sum(sp.binomial(n, j) * p**j * (1 - p) ** (n - j) * (1 - p) ** j for j in range(n + 1))
-    return Derivation("-", "F", (), sp.factor(chance), (1 - p**2) ** n, steps=(chance,))
+    return Derivation(
+        NO_NUMBER,
+        "F",
+        premises=(),
+        derived=sp.factor(chance),
+        printed=(1 - p**2) ** n,
+        steps=(chance,),
+    )
 
 
 def derivations() -> tuple[Derivation, ...]:

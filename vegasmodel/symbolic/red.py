@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from vegasmodel.symbolic.steps import Derivation, Expr
+from vegasmodel.symbolic.steps import NO_NUMBER, Derivation, Expr
 
 # the docstrings of the functions explain these symbols
 p_b, p, b, K, T_0, R, R_0 = sp.symbols("p_b p b K T_0 R R_0", positive=True)
@@ -33,7 +33,7 @@ def spacing_wait() -> Derivation:
     # the mean number of packets from drop to drop
     gap = sp.simplify(m + sp.summation(pass_all, (j, 1, m - 1)))
     derived = sp.simplify((1 / gap).subs(m, 1 / p_b))
-    return Derivation("-", "p", (pass_one,), derived, steps=(recursion, gap))
+    return Derivation(NO_NUMBER, "p", premises=(pass_one,), derived=derived, steps=(recursion, gap))
 
 
 def spacing_uniform() -> Derivation:
@@ -51,7 +51,7 @@ def spacing_uniform() -> Derivation:
     # the mean number of packets from drop to drop
     gap = sp.simplify(sp.summation(1 - n / (m - 1), (n, 0, m - 2)))
     derived = sp.simplify((1 / gap).subs(m, 1 / p_b))
-    return Derivation("-", "p", (pass_one,), derived, steps=(recursion, gap))
+    return Derivation(NO_NUMBER, "p", premises=(pass_one,), derived=derived, steps=(recursion, gap))
 
 
 def falling() -> tuple[Expr, ...]:

@@ -1,4 +1,8 @@
-"""Holds a derivation: its premises, steps and result, and the formula that the paper prints."""
+"""Holds a derivation: its premises, steps and result, and the formula that the paper prints.
+
+Tests compare the derived formula with the package's numeric code. The command ``vegasmodel paper
+--html FILE`` shows both formulas where they differ.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import Any
 import sympy as sp
 
 Expr = Any  # SymPy carries no types
+NO_NUMBER = "-"  # in place of an equation's number, if the paper has no equation for the quantity
 
 
 @dataclass(frozen=True)
@@ -17,13 +22,13 @@ class Derivation:
     ``printed`` is the formula as the paper prints it, or None.
     """
 
-    number: str  # of the equation, or of the section it stands in; "-" if the paper lacks it
-    symbol: str  # LaTeX of what it gives
+    number: str  # of the paper's equation or section, or ``NO_NUMBER``
+    symbol: str  # LaTeX of the quantity for which it is a formula
     premises: tuple[Expr, ...]
     derived: Expr
     printed: Expr = None
-    note: str = ""
-    steps: tuple[Expr, ...] = ()
+    note: str = ""  # why the two formulas differ, or what else the reader must know
+    steps: tuple[Expr, ...] = ()  # intermediate results, in the order of the derivation
 
     @property
     def difference(self) -> Expr:
