@@ -41,7 +41,9 @@ _OF_VEGAS = (  # what the symbols in equations of Vegas mean
     "r_i: rate of flow i, x_i: over-estimate of its baseRTT,",
     "Delta: queueing delay, c: capacity",
 )
-_CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
+_COMPARED_WITH_NS2 = (
+    "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
+)
 
 
 def _meanings(*names: str) -> dict[str, str]:
@@ -107,7 +109,7 @@ EXPLANATIONS = MappingProxyType(
                 "settles-in-time",
             ),
             "boutremans 3.1, equations (2) to (6)",
-            _CLOSED,
+            _COMPARED_WITH_NS2,
         ),
         "bands": Explanation(
             "Vegas flows alone on one link: each flow's range of rates over all steady states",
@@ -125,7 +127,7 @@ EXPLANATIONS = MappingProxyType(
                 "settles-in-time",
             ),
             "boutremans 4.1, equations (10) and (11)",
-            _CLOSED,
+            _COMPARED_WITH_NS2,
         ),
         "arrivals": Explanation(
             "Vegas flows that join a link one after another and find a queue",
@@ -145,7 +147,7 @@ EXPLANATIONS = MappingProxyType(
                 "settles-in-time",
             ),
             "boutremans 3.1.2, after Bonald 1998; solved exactly",
-            _CLOSED,
+            _COMPARED_WITH_NS2,
         ),
         "arrivals-bonald": Explanation(
             "Bonald's closed form for flows that join a link one after another, as printed",
@@ -165,7 +167,7 @@ EXPLANATIONS = MappingProxyType(
                 "settles-in-time",
             ),
             "boutremans 3.1.2, after Bonald 1998",
-            _CLOSED,
+            _COMPARED_WITH_NS2,
         ),
         "minicycle": Explanation(
             "one Vegas beside one Reno flow at a drop-tail buffer",
@@ -196,7 +198,7 @@ EXPLANATIONS = MappingProxyType(
                 *_COMMON,
             ),
             "devendictis 2, derived anew (docs/errata.md)",
-            _CLOSED,
+            _COMPARED_WITH_NS2,
         ),
         "red": Explanation(
             "Vegas and loss-based flows at a RED queue, from its mean length",
@@ -262,7 +264,7 @@ EXPLANATIONS = MappingProxyType(
                 "settles-in-time",
             ),
             "podlesny (5) to (7)",
-            _CLOSED,
+            _COMPARED_WITH_NS2,
         ),
         "network": Explanation(
             "Vegas flows over several links, whose rates maximise a sum of utilities",

@@ -403,29 +403,30 @@ def print_pairing(pairs: Sequence[Mapping[str, str]]) -> None:
 def print_estimates(filled: Sequence[Filled]) -> None:
     """Print a table of the keys that the scenario file leaves out, with estimates from a trace.
 
-    Lines below the table say how each value was estimated.  Nothing is printed if ``filled`` is
-    empty.
+    ``filled`` has an entry for each such key.  Lines below the table say how each value was
+    estimated.  Nothing is printed if ``filled`` is empty.
     """
-    if filled:
-        rows = [
-            [
-                in_words(e.key),
-                f"{e.value:.4g} {e.unit}".strip(),
-                f"{e.low:.4g}..{e.high:.4g}",
-                "-" if e.default is None else f"{e.default:.4g} {e.unit}".strip(),
-            ]
-            for e in filled
+    if not filled:
+        return
+    rows = [
+        [
+            in_words(e.key),
+            f"{e.value:.4g} {e.unit}".strip(),
+            f"{e.low:.4g}..{e.high:.4g}",
+            "-" if e.default is None else f"{e.default:.4g} {e.unit}".strip(),
         ]
-        columns = ["left out", "estimate", "range", "default"]
-        console().print(table(columns, rows, "Estimated from the trace"))
-        texts = dict.fromkeys(e.how for e in filled)  # keys with the same text share a line
-        named = [("; ".join(in_words(e.key) for e in filled if e.how == how), how) for how in texts]
-        known = (
-            "If you know one of these values, write it into the file, even if it is the default. "
-        )
-        known += "A value in the file is not estimated."
-        paragraphs([*(f"{keys}: {how}." for keys, how in named), known])
-        console().print()
+        for e in filled
+    ]
+    columns = ["left out", "estimate", "range", "default"]
+    console().print(table(columns, rows, "Estimated from the trace"))
+    lines = []
+    for how in dict.fromkeys(e.how for e in filled):  # keys estimated in the same way share a line
+        keys = "; ".join(in_words(e.key) for e in filled if e.how == how)
+        lines.append(f"{keys}: {how}.")
+    advice = "If you know one of these values, write it into the file, even if it is the default. "
+    advice += "A value in the file is not estimated."
+    paragraphs([*lines, advice])
+    console().print()
 
 
 def in_place_of_defaults(filled: Sequence[Filled]) -> list[str]:
@@ -433,7 +434,7 @@ def in_place_of_defaults(filled: Sequence[Filled]) -> list[str]:
 
     It also says how to keep the defaults.  The list is empty if there are no such estimates.
     """
-    others = [e for e in filled if e.replaces_default]
+    others = [e for e in filled if e.replaces_default]  # the estimate differs from the default
     if not others:
         return []
     named = few(
