@@ -114,19 +114,19 @@ def _common_units() -> dict[str, tuple[float, str]]:
     ``(0.001, "s")``, because 1 ms is 0.001 s. Units that are not in the table are converted by the
     library pint, which takes long to import.
     """
-    scales = {"": 1.0, "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "K": 1e3, "Ki": 1024.0}
-    scales["Mi"] = 1048576.0
-    small = {"m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
+    above_one = {"": 1.0, "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "K": 1e3, "Ki": 1024.0}
+    above_one["Mi"] = 1048576.0  # 1024^2
+    below_one = {"m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
     table = {"": (1.0, ""), "%": (0.01, "%"), "1/s": (1.0, "1/s"), "Hz": (1.0, "1/s")}
     table |= {"min": (60.0, "s"), "h": (3600.0, "s"), "BDP": (1.0, "BDP")}
-    names = {"bit": (0.125, "B"), "b": (0.125, "B"), "B": (1.0, "B"), "byte": (1.0, "B")}
-    names |= dict.fromkeys(("pkt", "pkts", "packet", "packets"), (1.0, "pkt"))
-    table |= {f"{prefix}s": (scale, "s") for prefix, scale in (scales | small).items()}
-    for prefix, scale in scales.items():
+    data_units = {"bit": (0.125, "B"), "b": (0.125, "B"), "B": (1.0, "B"), "byte": (1.0, "B")}
+    data_units |= dict.fromkeys(("pkt", "pkts", "packet", "packets"), (1.0, "pkt"))
+    table |= {f"{prefix}s": (scale, "s") for prefix, scale in (above_one | below_one).items()}
+    for prefix, scale in above_one.items():
         table[f"{prefix}bps"] = (scale * 0.125, "B/s")
-        for name, (one, unit) in names.items():
-            table[f"{prefix}{name}"] = (scale * one, unit)
-            table[f"{prefix}{name}/s"] = (scale * one, f"{unit}/s")
+        for name, (factor, unit) in data_units.items():
+            table[f"{prefix}{name}"] = (scale * factor, unit)
+            table[f"{prefix}{name}/s"] = (scale * factor, f"{unit}/s")
     return table
 
 

@@ -16,13 +16,9 @@ if TYPE_CHECKING:
 
     from vegasmodel.results.result import Result
 
-_RATE_COLUMNS = (
-    "throughput",
-    "throughput_se",
-    "throughput_low",
-    "throughput_high",
-)  # of ``to_xarray``
-_UNITS = {  # of the variables of ``to_xarray`` that have one
+# the variables of ``to_xarray`` that are rates in packets, and the units of all that have one
+_RATE_COLUMNS = ("throughput", "throughput_se", "throughput_low", "throughput_high")
+_UNITS = {
     **dict.fromkeys(_RATE_COLUMNS, "packets/s"),
     "throughput_mbps": "Mbit/s",
     "base_rtt": "s",
