@@ -23,7 +23,7 @@ from vegasmodel.adapters.common import (
 )
 from vegasmodel.adapters.minicycle_inputs import counts, losing, room, vegas_group
 from vegasmodel.equilibrium import minicycle
-from vegasmodel.equilibrium.minicycle_hypotheses import Setting, held, told
+from vegasmodel.equilibrium.minicycle_hypotheses import Setting, which_hold, with_details
 from vegasmodel.metrics import Floats
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import DropTail, Scenario
@@ -42,7 +42,7 @@ def assumptions(
     ``values`` has the values of the scenario's fields, as ``given`` returns them.
     """
     link, (n_vegas, n_reno) = scenario.links[0], counts(scenario)
-    rows = told(cycle, _setting(scenario, values))
+    rows = with_details(cycle, _setting(scenario, values))
     return (
         *(Assumption(*row) for row in rows),
         *_only_growing(scenario, grows=str(cycle.regime) == "loss-limited"),
@@ -88,7 +88,7 @@ def holding(
     slowest_access = min(math.inf if g.access is None else g.access for g in scenario.flows)
     return {
         **{each.name: np.full(shape, each.holds is not False) for each in fixed},
-        **held(cycle, _setting(scenario, values)),
+        **which_hold(cycle, _setting(scenario, values)),
         "base-rtt-is-the-rtt": _knows_base(scenario, cycle.queue_empties),
         "settles-in-time": _lasts_long_enough(
             scenario, cycle.period, first_cycles[index].reshape(shape)
@@ -100,7 +100,7 @@ def holding(
 
 
 def _setting(scenario: Scenario, values: Mapping[str, Floats]) -> Setting:
-    """The values that the tests of the model's hypotheses need (``minicycle_hypotheses.held``).
+    """What ``minicycle_hypotheses.which_hold`` needs to test the model's hypotheses.
 
     ``values`` has the values of the scenario's fields, as ``given`` returns them.
     """

@@ -33,11 +33,11 @@ import numpy.typing as npt
 
 from vegasmodel.equilibrium import minicycle_derived as derived
 from vegasmodel.equilibrium import minicycle_printed as printed
-from vegasmodel.equilibrium import minicycle_start as beginning
+from vegasmodel.equilibrium import minicycle_start
 from vegasmodel.equilibrium._checks import VARIANTS, broadcast, numbers, ordered, positive, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.equilibrium.minicycle_cycle import Cycle, cycle_of
-from vegasmodel.equilibrium.minicycle_hypotheses import Setting, told
+from vegasmodel.equilibrium.minicycle_hypotheses import Setting, with_details
 from vegasmodel.equilibrium.minicycle_start import INITIAL
 from vegasmodel.fields import kinds
 from vegasmodel.fields.errors import FieldError
@@ -60,7 +60,7 @@ __all__ = [
 Form = Literal["derived", "printed"]
 Losers = Literal["both", "reno", "growing"]
 
-PHASES = derived.PHASES
+PHASES = derived.PHASES  # the names of the phases of a cycle, in their order
 RESIDUAL = 1e-9  # greatest ``residual`` of a cycle that counts as solved
 
 
@@ -98,14 +98,14 @@ def throughput(
     """
     word("form", form, ("derived", "printed"))
     if form == "printed":
-        for name, value, allowed, good in (
+        for name, value, allowed, is_default in (
             ("losers", losers, "'both'", losers == "both"),
             ("variant", variant, "'paper'", find(variant).real_numbers),
             ("beta", beta, "None", beta is None),
             ("n_vegas", n_vegas, "1", np.all(np.asarray(n_vegas) == 1)),
             ("n_reno", n_reno, "1", np.all(np.asarray(n_reno) == 1)),
         ):
-            if not good:
+            if not is_default:
                 raise FieldError(name, value, f"with form='printed' only {allowed}")
         C, T, B, A, _, cut, *_ = _inputs(capacity, rtt, buffer, alpha, None, decrease)
         return printed.throughput(C, T, B, A, cut)
@@ -187,25 +187,26 @@ def solve(
     then NaN, and ``regime`` and ``queue_empties`` mean nothing. Raises ``FieldError`` for arguments
     out of range.
     """
-    C, T, B, lo, hi, cut, n_V, n_R, lag = _inputs(
+    C, T, B, alpha, beta, cut, n_V, n_R, lag = _inputs(
         capacity, rtt, buffer, alpha, beta, decrease, n_vegas, n_reno, response
     )
     word("losers", losers, ("both", "reno", "growing"))
     word("variant", variant, VARIANTS)
     finite = np.isfinite(B)
-    M, B = C * T, np.where(finite, B, 1.0)
-    lower, upper = beginning.edges(lo, hi, variant, n_V, M)
+    M, B = C * T, np.where(finite, B, 1.0)  # 1 stands in for infinity; the results become NaN
+    lower, upper = minicycle_start.edges(alpha, beta, variant, n_V, M)
     uncut = np.ones_like(C)  # factor of a window that loses nothing
     cut = uncut if losers == "reno" else cut
     grows = derived.still_grows(M, B, cut, n_V, n_R, lower, lag)
     if losers == "growing":
         cut = np.where(grows, cut, uncut)
-    floor = n_V * beginning.FLOOR[variant]
+    floor = n_V * minicycle_start.LEAST_WINDOW[variant]
     path = derived.Path(M, B, lower, upper, cut, n_V, n_R, floor, grows)
+    # the least and the greatest sum of the Vegas windows at the loss
     low, high = derived.final_windows(path)
-    many = finite & (low < high)  # there is a range of steady cycles
+    has_range = finite & (low < high)  # there is a range of steady cycles
     window = low
-    if np.any(many):
+    if np.any(has_range):
         if start is None:
             start = first_window(
                 capacity, rtt, np.where(finite, buffer, 1.0), alpha, decrease, beta=beta,
@@ -213,12 +214,14 @@ def solve(
             )  # fmt: skip
         window = np.clip(n_V * positive("start", start), low, high)
     sums = derived.cycle(path, window)
-    ends = [derived.cycle(path, V) for V in (low, high)] if np.any(many) else [sums, sums]
+    sums_at_ends = (
+        [derived.cycle(path, V) for V in (low, high)] if np.any(has_range) else [sums, sums]
+    )
     solved = finite
-    for each in (sums, *ends):
+    for each in (sums, *sums_at_ends):
         solved = solved & (each.residual <= RESIDUAL)
     loses = grows if losers == "growing" else np.full_like(grows, losers == "both")
-    return cycle_of(path, sums, ends, C, solved, loses)
+    return cycle_of(path, sums, sums_at_ends, C, solved, loses)
 
 
 def _inputs(
@@ -272,13 +275,13 @@ def first_window(
     when its backlog exceeds ``gamma`` packets (see `minicycle_start`). The other arguments are
     those of `solve`, but ``buffer`` must be finite. Arguments out of range raise ``FieldError``.
     """
-    C, T, B, lo, hi, cut, n_V, n_R, _ = _inputs(
+    C, T, B, alpha, beta, cut, n_V, n_R, _ = _inputs(
         capacity, rtt, numbers("buffer", buffer), alpha, beta, decrease, n_vegas, n_reno
     )
     word("variant", variant, VARIANTS)
-    first = beginning.INITIAL[variant] if initial is None else initial
+    first = minicycle_start.INITIAL[variant] if initial is None else initial
     gammas, firsts, _ = np.broadcast_arrays(positive("gamma", gamma), positive("initial", first), C)
-    return beginning.window(C * T, B, lo, hi, cut, n_V, n_R, gammas, firsts, variant)
+    return minicycle_start.window(C * T, B, alpha, beta, cut, n_V, n_R, gammas, firsts, variant)
 
 
 @same_kind
@@ -351,8 +354,8 @@ def forgotten_after(
     """
     cut = float(numbers("decrease", decrease, high=1.0, above=True))
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
-    left = float(numbers("part", part, high=1.0, above=True, below=True))
-    return float(np.log(left) / np.log((n_R * cut + n_V / 2) / (n_V + n_R)))
+    fraction = float(numbers("part", part, high=1.0, above=True, below=True))
+    return float(np.log(fraction) / np.log((n_R * cut + n_V / 2) / (n_V + n_R)))
 
 
 @kinds.checked
@@ -405,7 +408,9 @@ def hypotheses(
         n_vegas=n_vegas, n_reno=n_reno, start=start,
     )  # fmt: skip
     numbers("max_window", max_window, above=True, infinite=True)
-    C, T, B, lo, hi, _, n_V, n_R, _ = _inputs(
+    C, T, B, alphas, betas, _, n_V, n_R, _ = _inputs(
         capacity, rtt, buffer, alpha, beta, decrease, n_vegas, n_reno
     )
-    return told(c, Setting(C * T, B, lo, hi, n_V, n_R, variant, max_window, losers == "both"))
+    return with_details(
+        c, Setting(C * T, B, alphas, betas, n_V, n_R, variant, max_window, losers == "both")
+    )

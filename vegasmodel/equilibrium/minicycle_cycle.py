@@ -21,7 +21,10 @@ __all__ = ["Cycle", "cycle_of"]
 class Cycle:
     """The steady cycle from one loss to the next; windows and packets are per flow.
 
-    A cycle consists of mini-cycles. A mini-cycle is one round trip.
+    A cycle consists of mini-cycles. A mini-cycle is one round trip. It has six phases (``PHASES``
+    in ``minicycle``). In the first the queue is empty. Then Vegas grows, holds its window, shrinks
+    too slowly, shrinks as its backlog demands, and no longer reacts, because the buffer is full. A
+    phase that does not occur has the length 0.
 
     The arguments of ``solve`` may be arrays, which are broadcast as in NumPy. Each field has one
     entry for each combination of arguments.
@@ -37,9 +40,9 @@ class Cycle:
     reno: Floats  # throughput of one Reno flow, pkt/s
     vegas_range: Floats  # [..., 2] least and greatest; equal if there is only one steady cycle
     reno_range: Floats  # [..., 2]
-    window_vegas: Floats  # [..., 7] at the edges of the PHASES, packets
+    window_vegas: Floats  # [..., 7] at the start of each phase, and at the end, packets
     window_reno: Floats  # [..., 7]
-    length: Floats  # [..., 6] mini-cycles in each of the PHASES; they add up to N - 1
+    length: Floats  # [..., 6] mini-cycles in each phase; they add up to N - 1
     duration: Floats  # [..., 6] seconds; half of the first and of the last mini-cycle included
     a: Floats  # mini-cycles with an empty queue, (11); below 1 where it never empties
     b: Floats  # the mini-cycle in which Vegas stops growing, (16), or that of the loss
@@ -82,33 +85,18 @@ def cycle_of(
 
     total = sums.rounds.sum(axis=-1)  # mu times the period
     sent_V, sent_R = sums.sent_vegas / n_V, sums.sent_reno / n_R
-    # the Vegas windows at the loss, and those with which the backlog is at its upper limit then
-    V_N, V_upper = sums.V[..., 6], path.upper.window(path.B)
-    # where the backlog is at the loss: `minicycle.solve` explains the names
-    regime = np.select(
-        [path.grows, V_upper > V_N, (V_upper < V_N) & (path.floor >= V_N), V_upper < V_N],
-        ["loss-limited", "hold", "least-window", "lagging"],
-        "equilibrium",
-    )
     # a flow that loses one packet a cycle sends at least this one
     loss_V, loss_R = (
         np.where(sent >= 1.0, 1.0 / np.maximum(sent, 1.0), np.nan) for sent in (sent_V, sent_R)
     )
     # packets that the windows lack to fill the path after the loss; the queue is then empty
     deficit = path.M - sums.V[..., 0] - sums.R[..., 0]
-    totals = [end.rounds.sum(axis=-1) for end in ends]
-    throughputs = np.array(
-        [
-            [C * end.sent_vegas / n_V / each, C * end.sent_reno / n_R / each]
-            for end, each in zip(ends, totals, strict=True)
-        ]
-    )  # [end, law, ...]
-    ranges = np.moveaxis(np.sort(throughputs, axis=0), 0, -1)  # [law, ..., least or greatest]
+    vegas_range, reno_range = _throughput_ranges(path, ends, C)
     return Cycle(
         vegas=known(C * sent_V / total),
         reno=known(C * sent_R / total),
-        vegas_range=known(ranges[0]),
-        reno_range=known(ranges[1]),
+        vegas_range=known(vegas_range),
+        reno_range=known(reno_range),
         window_vegas=known(sums.V / n_V[..., None]),
         window_reno=known(sums.R / n_R[..., None]),
         length=known(sums.length),
@@ -123,8 +111,36 @@ def cycle_of(
         loss_rate_reno=known(loss_R),
         queue_mean=known(sums.queue / total),
         utilization=known((sums.sent_vegas + sums.sent_reno) / total),
-        regime=regime,
+        regime=_regime(path, sums.V[..., 6]),
         queue_empties=deficit > 0,
         residual=known(sums.residual),
         status=np.where(solved, Status.DONE, Status.UNDEFINED),
     )
+
+
+def _regime(path: derived.Path, V_N: Floats) -> NDArray[np.str_]:
+    """Where Vegas's backlog is at the loss; `minicycle.solve` explains the words.
+
+    ``V_N`` is the sum of the Vegas windows at the loss, in packets.
+    """
+    V_upper = path.upper.window(path.B)  # the same sum if the backlogs are at their upper limit
+    return np.select(
+        [path.grows, V_upper > V_N, (V_upper < V_N) & (path.floor >= V_N), V_upper < V_N],
+        ["loss-limited", "hold", "least-window", "lagging"],
+        "equilibrium",
+    )
+
+
+def _throughput_ranges(path: derived.Path, ends: list[derived.Sums], C: Floats) -> Floats:
+    """The throughputs of one Vegas and of one Reno flow at both ``ends``, pkt/s.
+
+    The result is [law, ..., 2]: first Vegas, then Reno; the least, then the greatest throughput.
+    ``cycle_of`` explains ``ends`` and the capacity ``C``.
+    """
+    throughputs = []
+    for end in ends:
+        total = end.rounds.sum(axis=-1)  # mu times the period
+        throughputs.append(
+            [C * end.sent_vegas / path.n_vegas / total, C * end.sent_reno / path.n_reno / total]
+        )
+    return np.moveaxis(np.sort(np.array(throughputs), axis=0), 0, -1)

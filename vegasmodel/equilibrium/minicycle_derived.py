@@ -175,8 +175,8 @@ def still_grows(
     above this sum. Vegas sees the queue as it was ``response`` round trips ago. Since then the
     queue has grown by n_V + n_R packets per round trip, one for each source.
     """
-    seen = np.clip(B + 1 - response * (n_V + n_R), 0.0, B)
-    return loss_limited_window(M, B, cut, n_V, n_R) <= lower.window(seen)
+    queue_seen = np.clip(B + 1 - response * (n_V + n_R), 0.0, B)
+    return loss_limited_window(M, B, cut, n_V, n_R) <= lower.window(queue_seen)
 
 
 def held_window(path: Path) -> Floats:
@@ -217,12 +217,12 @@ def final_windows(path: Path) -> tuple[Floats, Floats]:
     its backlog is at its upper limit when the queue is longest.
     """
     grown = loss_limited_window(path.M, path.B, path.cut, path.n_vegas, path.n_reno)
-    most = np.minimum(grown, np.maximum(path.upper.window(path.B), path.floor))
+    greatest = np.minimum(grown, np.maximum(path.upper.window(path.B), path.floor))
     held = held_window(path)
     uncut = (path.cut == 1.0) & ~path.grows
-    least = np.minimum(np.where(uncut, np.maximum(held, path.floor), held), most)
+    least = np.minimum(np.where(uncut, np.maximum(held, path.floor), held), greatest)
     low = np.where(path.grows, grown, least)
-    return low, np.where(uncut, most, low)
+    return low, np.where(uncut, greatest, low)
 
 
 def cycle(path: Path, V_N: Floats) -> Sums:
@@ -295,14 +295,16 @@ def _lag_of_vegas(path: Path, V_b: Floats, q_c: Floats) -> tuple[Floats, Floats]
     there are none).
     """
     B, n_V, n_R, upper = path.B, path.n_vegas, path.n_reno, path.upper
-    more = (n_R > n_V) & (q_c < B)  # more Reno than Vegas sources, and the buffer is not full yet
-    surplus = np.where(more, n_R - n_V, 1.0)  # growth of the queue in a round trip
+    may_lag = (n_R > n_V) & (
+        q_c < B
+    )  # more Reno than Vegas sources, and the buffer is not full yet
+    surplus = np.where(may_lag, n_R - n_V, 1.0)  # growth of the queue in a round trip
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)
     # At most B packets wait, so V falls no further than h + X/B.
     lag = np.where(q_c + surplus * lag <= B, lag, (V_b - upper.window(B)) / n_V)
     # V falls no further than the least window. The lag ends early if a packet is lost (q = B + 1).
     lag = np.minimum(lag, np.maximum(V_b - path.floor, 0.0) / n_V)
-    lag = np.where(more, np.minimum(lag, (B + 1 - q_c) / surplus), 0.0)
+    lag = np.where(may_lag, np.minimum(lag, (B + 1 - q_c) / surplus), 0.0)
     return lag, surplus
 
 
@@ -393,8 +395,8 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
         grows = np.zeros(V.shape, dtype=np.bool_)
         return _course(Path(M, B, lower, upper, cut, n_V, n_R, floor, grows), V).misfit
 
-    most = np.minimum(loss_limited_window(*numbers[:5]), held_window(path))
-    root = elementwise.find_root(misfit, (least, most), args=numbers + edges)
+    greatest = np.minimum(loss_limited_window(*numbers[:5]), held_window(path))
+    root = elementwise.find_root(misfit, (least, greatest), args=numbers + edges)
     return np.where(root.success, root.x, np.nan)
 
 
@@ -406,19 +408,19 @@ def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floa
     the time integral of the queue. mu T is the bandwidth-delay product and B the buffer. q is the
     sum of all windows less mu T, at least 0. Of these q packets, min(q, B) wait in the buffer.
     """
-    # In a phase the queue grows from q to p. Up to m it is at most B, and above m more than B.
-    q, p = course.queue[..., :-1], course.queue[..., 1:]
+    # In each phase but the first, the queue grows from s to e. From b on it is more than B.
+    s, e = course.queue[..., :-1], course.queue[..., 1:]
     M, B = M[..., None], B[..., None]
-    length = (p - q) / course.slope
-    m = np.clip(B, q, p)
-    # the integral of (M + q) q from q to m, and that of (M + q) B from m to p, over the slope
-    up_to_m = (m - q) * (M * (q + m) / 2 + (q * q + q * m + m * m) / 3)
-    backlog = (up_to_m + B * (p - m) * (M + (m + p) / 2)) / course.slope
-    fill = course.fill[..., None]
+    b = np.clip(B, s, e)
+    length = (e - s) / course.slope
+    # the integrals of (M + q) q over q from s to b, and of (M + q) B over q from b to e
+    up_to_b = (b - s) * (M * (s + b) / 2 + (s * s + s * b + b * b) / 3)
+    from_b = B * (e - b) * (M + (b + e) / 2)
+    fill = course.fill[..., None]  # length of the first phase, in which the queue is empty
     return (
         np.concatenate([fill, length], axis=-1),
-        np.concatenate([M * fill, length * (M + (q + p) / 2)], axis=-1),
-        np.concatenate([np.zeros_like(fill), backlog], axis=-1),
+        np.concatenate([M * fill, length * (M + (s + e) / 2)], axis=-1),
+        np.concatenate([np.zeros_like(fill), (up_to_b + from_b) / course.slope], axis=-1),
     )
 
 

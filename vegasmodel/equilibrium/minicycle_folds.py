@@ -181,21 +181,22 @@ def cycles(
     # At the overflow the queue has ``buffer`` + 1 packets. It grows by one packet per source and
     # round trip, and Vegas reacts ``lag`` round trips late: to ``buffer`` + ``behind`` packets.
     behind = 1.0 - lag * (n_V + n_R)
-    ends = floats("buffers", buffers).ravel().tolist()
-    low = max([*ends[:1], 1e-3 - min(behind, 0.0)])
-    if len(ends) != 2 or not low < ends[1] < math.inf:
+    limits = floats("buffers", buffers).ravel().tolist()
+    # the buffer at which the curve begins: with it Vegas sees a queue of 0.001 packets or more
+    low = max([*limits[:1], 1e-3 - min(behind, 0.0)])
+    if len(limits) != 2 or not low < limits[1] < math.inf:
         raise FieldError("buffers", buffers, "(least, greatest), greatest above least and finite")
 
     # the first point of the curve: with p = 1 the equation gives z at the least buffer
     equation = _Equation(M, lam, n_V, n_R, edge, behind)
-    first = 1.0 + math.log(equation.edge_window(low) / equation.window(low, 1.0))
+    first_z = 1.0 + math.log(equation.edge_window(low) / equation.window(low, 1.0))
     # the unit of the buffer in steps: with it the curve turns by less than a right angle at corners
     unit = 1.5 * A * (n_V + 2.0 * n_R * (1.0 - lam))
-    if first < 1.0:
+    if first_z < 1.0:
         raise FieldError("buffers", buffers, "a least buffer below B_th, the upper fold")
     branch = follow(
-        equation, [first], low, (low, ends[1]), slopes=equation.slopes, scale=[1.0, unit],
-        step=min(step, max((ends[1] - low) / unit, 1.0)),  # a longer one leaves the range at once
+        equation, [first_z], low, (low, limits[1]), slopes=equation.slopes, scale=[1.0, unit],
+        step=min(step, max((limits[1] - low) / unit, 1.0)),  # a longer one leaves the range at once
     )  # fmt: skip
     p = np.clip(branch.x[:, 0], 0.0, 1.0)
     rates = minicycle.solve(

@@ -11,18 +11,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.equilibrium import minicycle_start as beginning
+from vegasmodel.equilibrium import minicycle_start
 from vegasmodel.equilibrium.minicycle_cycle import Cycle
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks import Variant, dead_zone
 
-__all__ = ["Setting", "held", "told"]
+__all__ = ["Setting", "which_hold", "with_details"]
 
 DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
 
 
 class Setting(NamedTuple):
-    """The link and the flows for which ``held`` tests De Vendictis and Baiocchi's hypotheses.
+    """The link and the flows for which ``which_hold`` tests De Vendictis and Baiocchi's hypotheses.
 
     The arrays broadcast with the fields of the ``Cycle`` that is tested.
     """
@@ -38,60 +38,62 @@ class Setting(NamedTuple):
     both_lose: bool  # whether the model has all flows lose at every overflow
 
 
-def held(cycle: Cycle, setting: Setting) -> dict[str, NDArray[np.bool_]]:
+def which_hold(cycle: Cycle, setting: Setting) -> dict[str, NDArray[np.bool_]]:
     """Whether each hypothesis of De Vendictis and Baiocchi's model holds, by the hypothesis's name.
 
     ``minicycle.hypotheses`` explains the hypotheses. The arrays have one entry for each cycle.
     """
     M, B, alpha, beta, n_V, n_R, variant, max_window, both_lose = setting
-    peak = np.maximum(cycle.window_vegas.max(axis=-1), cycle.window_reno.max(axis=-1))
+    largest = np.maximum(cycle.window_vegas.max(axis=-1), cycle.window_reno.max(axis=-1))
     both, growing = _both_lose(cycle), cycle.regime == "loss-limited"
     # the smallest window at a loss, of the flows that lose
-    least = cycle.window_reno[..., -1]
-    least = np.where(both, np.minimum(least, cycle.window_vegas[..., -1]), least)
+    least_at_loss = cycle.window_reno[..., -1]
+    least_at_loss = np.where(
+        both, np.minimum(least_at_loss, cycle.window_vegas[..., -1]), least_at_loss
+    )
     # the sum of the Vegas windows at which Vegas would stop growing, with B + 1 packets queued
     lower_limit, _ = dead_zone(alpha, alpha, variant)
-    stops = beginning.edge(lower_limit, variant, n_V, M).window(B + 1.0)
+    stop_window = minicycle_start.edge(lower_limit, variant, n_V, M).window(B + 1.0)
     return {
-        "receiver-window": peak <= max_window,
+        "receiver-window": largest <= max_window,
         "large-bandwidth-delay": B < M,
-        "fast-retransmit": least > DUPLICATES,
+        "fast-retransmit": least_at_loss > DUPLICATES,
         "empty-buffer-after-loss": _after_loss(cycle, n_V, n_R) <= M,
         **({"synchronised-losses": both & growing} if both_lose else {}),
-        "one-cycle": ~(both & growing & (stops < M + B + 1.0)),
+        "one-cycle": ~(both & growing & (stop_window < M + B + 1.0)),
         "single-threshold": beta == alpha,
     }
 
 
-def told(cycle: Cycle, setting: Setting) -> tuple[tuple[str, bool, str], ...]:
+def with_details(cycle: Cycle, setting: Setting) -> tuple[tuple[str, bool, str], ...]:
     """Whether each hypothesis holds in one cycle: the result of ``minicycle.hypotheses``.
 
     Each entry is (name, holds, detail). The arrays of ``cycle`` and ``setting`` must describe a
     single cycle.
     """
-    holding = held(cycle, setting)
+    holding = which_hold(cycle, setting)
     M, B, alpha, beta = (float(each) for each in setting[:4])
     windows = cycle.window_vegas, cycle.window_reno
     both = bool(_both_lose(cycle))
-    peak = max(float(each.max()) for each in windows)
-    least = min(float(each[..., -1]) for each in (windows if both else windows[1:]))
-    first = float(_after_loss(cycle, setting.n_vegas, setting.n_reno))
+    largest = max(float(each.max()) for each in windows)
+    least_at_loss = min(float(each[..., -1]) for each in (windows if both else windows[1:]))
+    sum_after_loss = float(_after_loss(cycle, setting.n_vegas, setting.n_reno))
     # what is told about each hypothesis, whether it holds or not
     details = {
         "receiver-window": (
-            f"the largest window is {peak:.4g} packets; the receiver allows {setting.max_window:g} "
-            "(max_window)"
+            f"the largest window is {largest:.4g} packets; the receiver allows "
+            f"{setting.max_window:g} (max_window)"
         ),
         "large-bandwidth-delay": (
             f"the bandwidth-delay product is {M:.4g} packets, the buffer {B:g}"
         ),
         "fast-retransmit": (
-            f"the smallest window at a loss is {least:.4g} packets; fast retransmit needs more "
-            f"than {DUPLICATES}"
+            f"the smallest window at a loss is {least_at_loss:.4g} packets; fast retransmit needs "
+            f"more than {DUPLICATES}"
         ),
         "empty-buffer-after-loss": (
-            f"after a loss the windows add up to {first:.4g} packets; the bandwidth-delay product "
-            f"is {M:.4g}"
+            f"after a loss the windows add up to {sum_after_loss:.4g} packets; the "
+            f"bandwidth-delay product is {M:.4g}"
         ),
         "synchronised-losses": (
             "at the loss Vegas still grows, so both overflow the buffer"

@@ -31,11 +31,11 @@ def throughput(
     hypothesis 2 excludes that.
     """
     B_th = alpha * (3 - 2 * lam)
-    below = np.less(B, B_th)
+    below_B_th = np.less(B, B_th)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         small, large = appendix_a(mu, T, B, lam), equilibrium(mu, T, B, alpha, lam)
-        vegas = np.where(below, small[0] / small[2], large[0] / large[2])
-        reno = np.where(below, small[1] / small[2], large[1] / large[2])
+        vegas = np.where(below_B_th, small[0] / small[2], large[0] / large[2])
+        reno = np.where(below_B_th, small[1] / small[2], large[1] / large[2])
         # With a larger buffer the queue never empties: a < 1, and sums from 1 to a run backwards.
         # The paper's hypothesis 2 excludes this.
         valid = mu * T >= B
@@ -57,27 +57,27 @@ def equilibrium(
     Reno's. A_V, B_V and C_V are the packets that Vegas sends in the three phases.
     """
     M = mu * T
-    # (7) at q = B
+    # (7) at q = B, the full buffer: the windows at the loss
     W_V_N = alpha * (M + B) / B
     W_R_N = (M + B) * (B - alpha) / B + 1
-    # (8), (9)
+    # (8), (9): the windows after the loss
     W_R_1, W_V_1 = W_R_N / 2, lam * W_V_N
-    # (10) at i = N
+    # (10) at i = N: the number of mini-cycles, and the sum of Reno's windows
     N = W_R_N - W_R_1 + 1
     P_Reno = N * W_R_1 + N * (N - 1) / 2
-    # (11), (12)
+    # (11), (12), phase 1: both windows grow by a packet per mini-cycle until they fill the link
     W_V_a = (M + W_V_1 - W_R_1) / 2
     W_R_a = (M + W_R_1 - W_V_1) / 2
     a = (M - W_R_1 - W_V_1) / 2 + 1
     A_V = a * W_V_1 + a * (a - 1) / 2
     Delta_a = a * T
-    # (16) and its solution b
+    # (16) and its solution b, the mini-cycle in which Vegas's window stops growing
     b = a + (-(W_V_a - alpha) + np.sqrt((W_V_a - alpha) ** 2 + 2 * alpha * M)) / 2
-    # (15) over phase 2
+    # (15), the duration of a mini-cycle, summed over phase 2
     Delta_b = (T + (b - a + 1) / mu) * (b - a)
     # Printed wrong: a + 1 + b should be b - a + 1, as the window grows by i - a up to mini-cycle i
     B_V = (b - a) * W_V_a + (a + 1 + b) * (b - a) / 2
-    # (17), (15) over phase 3
+    # (17), Vegas's window, and (15), the duration, summed over phase 3
     W_R_b = W_R_a + b - a
     C_V = phase_3_sum(W_R_b, N - b, M, alpha)
     steps = N - b
@@ -115,7 +115,7 @@ def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
     """
     X = alpha * M
 
-    def at(R: Floats) -> tuple[Floats, Floats, Floats]:
+    def parts_at(R: Floats) -> tuple[Floats, Floats, Floats]:
         """At Reno's window R: W_V, dW_V/di, and the integral of W_V over i up to a constant."""
         W = vegas_window(R, M, alpha)
         q = W + R - M
@@ -123,8 +123,9 @@ def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
         integral = alpha * (q - X / q) + X * np.log(q) - X * X / (2 * q * q)
         return W, slope, integral
 
-    (W0, s0, I0), (W1, s1, I1) = at(W_R), at(W_R + steps)
-    return I1 - I0 + (W1 - W0) / 2 + (s1 - s0) / 12
+    first_W, first_slope, first_integral = parts_at(W_R)
+    last_W, last_slope, last_integral = parts_at(W_R + steps)
+    return last_integral - first_integral + (last_W - first_W) / 2 + (last_slope - first_slope) / 12
 
 
 def appendix_a(mu: Floats, T: Floats, B: Floats, lam: Floats) -> tuple[Floats, Floats, Floats]:

@@ -20,11 +20,15 @@ from vegasmodel.metrics import Floats
 from vegasmodel.stacks import STACKS, Variant, dead_zone, find
 
 # the least window to which Vegas shrinks when its backlog is above beta
-FLOOR = {name: 0.0 if stack.real_numbers else stack.least_window for name, stack in STACKS.items()}
-# the window, in packets, with which a source starts
+LEAST_WINDOW = {
+    name: 0.0 if stack.real_numbers else stack.least_window for name, stack in STACKS.items()
+}
+# the window, in packets, with which a source starts by default
 INITIAL = {name: stack.least_window for name, stack in STACKS.items()}
 STEP = 1 / 64  # length of a step of the computation, in mini-cycles
-LONGEST = 2000  # most mini-cycles; Reno's window doubles, so any buffer overflows within 1024
+# most mini-cycles until the overflow: Reno's window doubles in each, so any buffer overflows within
+# 1024 of them
+MAX_MINICYCLES = 2000
 
 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
@@ -72,20 +76,22 @@ def window(
     have one shape.
     """
     lower, upper = edges(alpha, beta, variant, n_V, M)
-    leave = edge(gamma, variant, n_V, M)
+    gamma_edge = edge(gamma, variant, n_V, M)
     V, R = n_V * initial, n_R * initial  # sums of the Vegas and of the Reno windows
     slow_start = np.ones(V.shape, dtype=np.bool_)  # whether Vegas is still in slow start
     grows, not_full = slow_start.copy(), V + R < M + B + 1
-    for _ in range(int(LONGEST / STEP)):
+    for _ in range(int(MAX_MINICYCLES / STEP)):
         if not np.any(not_full):
             break
         q = np.clip(V + R - M, 0.0, B)
-        slow_start &= ~not_full | (leave.window(q) > V)
+        slow_start &= ~not_full | (gamma_edge.window(q) > V)
         low, high = lower.window(q), upper.window(q)
         # V after the step: in slow start, below the upper limit, and above it
         doubled = V * 2.0 ** (STEP / STACKS[variant].doubling)
         up = np.minimum(V + n_V * STEP, np.maximum(low, V))
-        down = np.maximum(V - n_V * STEP, np.maximum(high, np.minimum(n_V * FLOOR[variant], V)))
+        down = np.maximum(
+            V - n_V * STEP, np.maximum(high, np.minimum(n_V * LEAST_WINDOW[variant], V))
+        )
         grows = np.where(not_full, slow_start | (low > V), grows)
         V = np.where(not_full, np.where(slow_start, doubled, np.where(high < V, down, up)), V)
         R = np.where(not_full, R * 2.0**STEP, R)
