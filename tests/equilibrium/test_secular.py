@@ -163,10 +163,10 @@ def test_compiled_and_interpreted_give_the_same_bits(monkeypatch):
             rtt = rng.uniform(0.01, 0.3, alpha.shape)
             alpha[1, 2:5], x[1, 2], x[1, 3], x[1, 4] = 0.0, np.nan, np.inf, 99.0  # absent
             alpha[2], alpha[3, 7], x[4, 8], x[5, 3], c[6] = 0.0, -1.0, np.nan, 1e101, np.inf
-            monkeypatch.setattr(secular, "_INTERPRETED", 10**9)
+            monkeypatch.setattr(secular, "_MIN_COMPILED", 10**9)
             secular._compiled.cache_clear()
             slow = secular.solve(alpha, x, c, rtt, variant)
-            monkeypatch.setattr(secular, "_INTERPRETED", 0)
+            monkeypatch.setattr(secular, "_MIN_COMPILED", 0)
             fast = secular.solve(alpha, x, c, rtt, variant)
             assert slow.status[:7].tolist() == [0, 0, *[Status.INVALID] * 5]
             for one, other in zip(slow, fast, strict=True):
@@ -176,9 +176,9 @@ def test_compiled_and_interpreted_give_the_same_bits(monkeypatch):
 def test_threads_and_chunks_change_no_bit(monkeypatch):
     rng = np.random.default_rng(4)
     alpha, x = rng.uniform(1, 4, 3 * kernel.CHUNK + 5), rng.random(3 * kernel.CHUNK + 5)
-    monkeypatch.setattr(secular, "_INTERPRETED", 0)
+    monkeypatch.setattr(secular, "_MIN_COMPILED", 0)
     one = secular.solve(alpha, x, 1e4)
-    monkeypatch.setattr(secular, "_THREADED", 100)
+    monkeypatch.setattr(secular, "_MIN_THREADED", 100)
     for one_, other in zip(one, secular.solve(alpha, x, 1e4), strict=True):
         np.testing.assert_array_equal(one_, other)
     assert abs(one.residual) < 1e-15

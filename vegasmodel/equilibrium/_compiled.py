@@ -22,18 +22,19 @@ from vegasmodel.equilibrium import _secular_kernel as kernel
 from vegasmodel.equilibrium import _secular_lanes as lanes
 from vegasmodel.support.machine_code import compiled
 
-# The functions to compile, in groups. A function calls only functions of its own group and of
-# earlier groups. The groups are: arithmetic, and sums over a range of flows; sums over all flows of
-# a link; the solver for one link; the solver for several links at a time.
-_SCALAR = (
-    "two_sum", "quotient", "distance", "survey", "rough", "precise", "spread", "root", "first_gap",
-    "newton", "one_pole", "two_poles", "advance",
+# The functions to compile, in groups: arithmetic, and sums over a range of flows; sums over all
+# flows of a link; the solver for one link; the solver for several links at a time. The groups are
+# compiled in this order, because a function calls only functions of its own group and of earlier
+# ones.
+_SUMS_OF_A_RANGE = (
+    "two_sum", "quotient", "distance", "survey", "rough_sums", "precise_sums", "write_rates",
+    "root", "first_gap", "newton", "one_pole", "two_poles", "advance",
 )  # fmt: skip
-_CHUNKED = ("survey_all", "rough_all", "precise_all", "spread_all")
-_CASE = ("find_gap", "solve_case")
-_LANES = (
-    "gather", "survey_lanes", "rough_lanes", "precise_lanes", "spread_lanes", "begin",
-    "step_lanes", "solve_lanes",
+_SUMS_OF_A_LINK = ("survey_all", "rough_sums_all", "precise_sums_all", "write_all_rates")
+_ONE_LINK = ("find_gap", "solve_case")
+_SEVERAL_LINKS = (
+    "copy_flows", "survey_lanes", "rough_sums_lanes", "precise_sums_lanes", "write_rates_lanes",
+    "start_iteration", "step_lanes", "solve_lanes",
 )  # fmt: skip
 
 # the files from whose code the compiled functions are made; if one changes, they are compiled anew
@@ -111,10 +112,10 @@ def batch(threads: bool) -> Callable[..., None]:
 
     With ``threads`` several threads share the links. Starting the threads takes milliseconds.
     """
-    scope = _compile(_source(), _SCALAR)
+    scope = _compile(_source(), _SUMS_OF_A_RANGE)
     # inline: a call takes time, because it counts the references to its arrays atomically
-    scope = _compile(scope, _CHUNKED, "_inline", inline="always")
-    scope = _compile(scope, (*_CASE, *_LANES), "_batch")
+    scope = _compile(scope, _SUMS_OF_A_LINK, "_inline", inline="always")
+    scope = _compile(scope, (*_ONE_LINK, *_SEVERAL_LINKS), "_batch")
     scope = _compile(scope, ("solve_batch",), "_threads" if threads else "_batch", threads=threads)
     return cast("Callable[..., None]", scope["solve_batch"])
 
@@ -125,7 +126,7 @@ def case() -> Callable[..., tuple[float, float, float, int, int]]:
 
     Several threads share the flows if there are more than ``kernel.CHUNK``.
     """
-    scope = _compile(_source(), _SCALAR)
-    scope = _compile(scope, _CHUNKED, "_threads", threads=True)
-    scope = _compile(scope, _CASE, "_threads")
+    scope = _compile(_source(), _SUMS_OF_A_RANGE)
+    scope = _compile(scope, _SUMS_OF_A_LINK, "_threads", threads=True)
+    scope = _compile(scope, _ONE_LINK, "_threads")
     return cast("Callable[..., tuple[float, float, float, int, int]]", scope["solve_case"])

@@ -45,18 +45,20 @@ def same_kind(function: _Function) -> _Function:
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         """Call the function with NumPy arrays in place of JAX arrays."""
-        given = [value for value in (*args, *named.values()) if is_jax(value)]
-        if not given:
+        jax_values = [value for value in (*args, *named.values()) if is_jax(value)]
+        if not jax_values:
             return function(*args, **named)
         need_float64()
-        if any(isinstance(value, sys.modules["jax"].core.Tracer) for value in given):
+        if any(isinstance(value, sys.modules["jax"].core.Tracer) for value in jax_values):
             raise ValueError(
                 f"{function.__name__} computes with NumPy, so JAX cannot trace it: call it outside "
                 "jit, vmap and grad"
             )
-        plain = [np.asarray(value) if is_jax(value) else value for value in args]
-        more = {k: np.asarray(value) if is_jax(value) else value for k, value in named.items()}
-        return _as_jax(function(*plain, **more))
+        numpy_args = [np.asarray(value) if is_jax(value) else value for value in args]
+        numpy_named = {
+            k: np.asarray(value) if is_jax(value) else value for k, value in named.items()
+        }
+        return _as_jax(function(*numpy_args, **numpy_named))
 
     return cast("_Function", call)
 

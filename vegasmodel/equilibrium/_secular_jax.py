@@ -107,8 +107,8 @@ def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
     delay or out of range. Returns three arrays: ``y`` and baseRTT (``rtt + x``), both with 1 where
     ``y`` is infinite, and a mask that is true where ``y`` is finite.
     """
-    there = jnp.isfinite(y)
-    return jnp.where(there, y, 1.0), jnp.where(there, rtt + x, 1.0), there
+    finite = jnp.isfinite(y)
+    return jnp.where(finite, y, 1.0), jnp.where(finite, rtt + x, 1.0), finite
 
 
 def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
@@ -138,23 +138,23 @@ def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
     alpha, x, rtt, c = primals
     d_alpha, dx, d_rtt, dc = tangents
     out = _delay(linux, *primals)
-    y, base, there = _present(out[1], rtt, x)
-    per, fall = 1.0 / y, alpha / y**2  # r_i/alpha_i and f_i
-    a = per * d_alpha  # a_i; for Linux see below
-    if linux:  # r = alpha (1/y - 1/z), z = Delta + rtt
+    y, base, finite = _present(out[1], rtt, x)
+    r_over_alpha, f = 1.0 / y, alpha / y**2
+    a = r_over_alpha * d_alpha
+    if linux:  # r = alpha (1/y - 1/z) with z = Delta + rtt
         z = y + base
-        per = base / (y * z)
-        fall = alpha * per * (1.0 / y + 1.0 / z)
-        a = per * d_alpha + alpha / z**2 * (dx + d_rtt)
-    fall, a, dx = (jnp.where(there, part, 0.0) for part in (fall, a, dx))
-    total = fall.sum(-1, keepdims=True)  # S
-    moved, weight = a + fall * dx, fall / total  # p_i and f_i/S
-    d_delay = (moved.sum(-1) - dc) / total[..., 0]
-    # sum_j f_j/S, and sum_j p_j - dc
-    other_weights = sum_of_others(weight, jnp)
-    by_others = sum_of_others(moved, jnp) - dc[..., None]
-    d_rates = moved * other_weights - weight * by_others
-    d_y = (a + by_others) / total - other_weights * dx
+        r_over_alpha = base / (y * z)
+        f = alpha * r_over_alpha * (1.0 / y + 1.0 / z)
+        a = r_over_alpha * d_alpha + alpha / z**2 * (dx + d_rtt)
+    f, a, dx = (jnp.where(finite, part, 0.0) for part in (f, a, dx))
+    S = f.sum(-1, keepdims=True)
+    p, f_over_S = a + f * dx, f / S
+    d_delay = (p.sum(-1) - dc) / S[..., 0]
+    # for each flow i, sum_j f_j/S and sum_j p_j - dc over the other flows j
+    others_f_over_S = sum_of_others(f_over_S, jnp)
+    others_p_minus_dc = sum_of_others(p, jnp) - dc[..., None]
+    d_rates = p * others_f_over_S - f_over_S * others_p_minus_dc
+    d_y = (a + others_p_minus_dc) / S - others_f_over_S * dx
     # flows that share the largest x share the derivative of the gap, as in jnp.max
     present_x = jnp.where(alpha > 0, x, -jnp.inf)
     at_top = present_x == present_x.max(-1, keepdims=True)
@@ -185,9 +185,9 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     # rate is 0 (``_present``).
     y = jnp.where(present | (y > 0) & usable, y, jnp.inf)
     status = jnp.where(done, kernel.DONE, kernel.NOT_CONVERGED)
-    y_there, base, there = _present(y, rtt, x)
-    bend = 1.0 + y_there / base if linux else 1.0
-    rates = jnp.where(there, alpha / (y_there * bend), 0.0)
+    finite_y, base, finite = _present(y, rtt, x)
+    bend = 1.0 + finite_y / base if linux else 1.0
+    rates = jnp.where(finite, alpha / (finite_y * bend), 0.0)
     return top + gap, y, rates, gap, passes, jnp.where(good, status, kernel.INVALID)
 
 
@@ -212,12 +212,12 @@ def quotient(a: Any, s: Any, e: Any) -> tuple[Any, Any, Any]:
 
 def _in_range(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     """For each link, whether a flow is present and all numbers are in the solver's range."""
-    most, least = kernel.HUGE, kernel.TINY
-    flow = (alpha >= least) & (alpha <= most) & (jnp.abs(x) <= most)
+    greatest, smallest = kernel.HUGE, kernel.TINY
+    in_range = (alpha >= smallest) & (alpha <= greatest) & (jnp.abs(x) <= greatest)
     if linux:
-        flow &= rtt + x >= least
-    some = (alpha > 0).any(-1)
-    return ((alpha == 0) | flow).all(-1) & some & (c >= least) & (c <= most)
+        in_range &= rtt + x >= smallest
+    has_flow = (alpha > 0).any(-1)
+    return ((alpha == 0) | in_range).all(-1) & has_flow & (c >= smallest) & (c <= greatest)
 
 
 def _sum(g: Any, d: Any, d_low: Any) -> Any:
@@ -264,7 +264,7 @@ def _gap(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any, top: Any, present: A
     ceiling = 2.0 * alpha.sum(-1) / c
 
     def rough(g: Any) -> Any:
-        """At the gap g: the sum R of ``kernel.rough``, -R', and the excess of all rates over c."""
+        """At the gap g: R and -R' of ``kernel.rough_sums``, and the excess of all rates over c."""
         y = jnp.where(present, g[..., None] + d, 1.0)
         if linux:
             base = rtt + x
@@ -297,15 +297,15 @@ def _gap(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any, top: Any, present: A
         f, error = two_sum(high, -c)
         return rest, slope, f + (error + low)
 
-    none = jnp.zeros(c.shape, jnp.int64)  # no passes so far
+    no_passes = jnp.zeros(c.shape, jnp.int64)
     g, used, _ = _iterate(
-        linux, rough, kernel.ROUGH_STEP[0], ROUGH_PASSES, floor, none, c, pole, ceiling
+        linux, rough, kernel.ROUGH_STEP[0], ROUGH_PASSES, floor, no_passes, c, pole, ceiling
     )
     return _iterate(linux, precise, kernel.LAST_STEP[0], EXACT_PASSES, g, used, c, pole, ceiling)
 
 
 def _iterate(
-    linux: bool, evaluate: Any, enough: float, limit: int, g: Any, used: Any, c: Any, pole: Any,
+    linux: bool, evaluate: Any, accuracy: float, limit: int, g: Any, used: Any, c: Any, pole: Any,
     ceiling: Any,
 ) -> Any:  # fmt: skip
     """Repeat the solver's step for all links at once until each has converged, or ``limit`` times.
@@ -313,7 +313,7 @@ def _iterate(
     The unknown of each link is its gap: the queueing delay less the largest over-estimate of
     baseRTT. ``g`` holds the first gaps. ``evaluate`` returns the sums of the rates at given gaps,
     and ``_step`` the change of the gaps that follows. A link has converged if this change is at
-    most the fraction ``enough`` of its gap. Returns for each link the gap, the number of steps so
+    most the fraction ``accuracy`` of its gap. Returns for each link the gap, the number of steps so
     far, and whether it has converged. ``used`` holds the numbers of steps before this call.
 
     ``linux`` says whether the flows compute their backlogs as Linux does. ``c`` are the capacities.
@@ -341,10 +341,10 @@ def _iterate(
         # The geometric mean of the bounds replaces a step out of the interval, and from pass 16 on
         # every second large step, as many large steps may all be much too short.
         replaced = (k >= 16) & (k % 2 == 0) & (size >= 0.25 * g)
-        good = (lower < g + move) & (g + move < upper) & ~replaced
-        small = size <= enough * g
-        new = jnp.where(good | small, g + move, jnp.sqrt(lower) * jnp.sqrt(upper))
-        return (jnp.where(done, g, new), used + ~done, done | small, k + 1, lower, upper)
+        inside_bounds = (lower < g + move) & (g + move < upper) & ~replaced
+        converged = size <= accuracy * g
+        new = jnp.where(inside_bounds | converged, g + move, jnp.sqrt(lower) * jnp.sqrt(upper))
+        return (jnp.where(done, g, new), used + ~done, done | converged, k + 1, lower, upper)
 
     first = (g, used, jnp.zeros(g.shape, bool), 0, 0.25 * g, ceiling)
     return jax.lax.while_loop(unfinished, advance, first)[:3]

@@ -43,13 +43,13 @@ CHUNK = 4096  # flows of a partial sum; a fixed number, so that results do not d
 WIDTH = 6  # columns of the scratch space: a chunk has at most six results
 # Most passes. A pass is a step of the iteration, which goes over all flows. In the worst case many
 # passes only halve the range of exponents in which the solution lies.
-LIMIT = 220
-ROUGH_LIMIT = 60  # most passes of the rough stage
+MAX_PASSES = 220
+MAX_ROUGH_PASSES = 60  # most passes of the rough stage
 # `find_gap` finds the gap g (see the docstring above) by iteration, in two stages. The rough stage
 # computes in float64, the last stage with twice as many digits. A stage ends after a step that
 # changes g by at most a certain fraction of g: ROUGH_STEP in the rough stage, LAST_STEP in the last
-# stage. (The rough stage also ends after ROUGH_LIMIT steps.) ROUGH_STEP and LAST_STEP are pairs of
-# fractions, because the fraction depends on the method of the step:
+# stage. (The rough stage also ends after MAX_ROUGH_PASSES steps.) ROUGH_STEP and LAST_STEP are
+# pairs of fractions, because the fraction depends on the method of the step:
 # - The first fraction is for steps by `newton` and `one_pole`. These methods converge
 #   quadratically: the relative error of g after the step is about the square of the fraction.
 # - The second fraction is for steps by `two_poles`. This method converges cubically: the relative
@@ -137,11 +137,11 @@ def survey(
       single flow.
     """
     top, pole, gap_bound, total, moment, delay_bound = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
-    good = True
+    in_range = True
     for i in range(low, high):
         a, x_i = alpha[i], x[i]
         if a > 0.0:
-            good = good and TINY <= a <= HUGE and -HUGE <= x_i <= HUGE
+            in_range = in_range and TINY <= a <= HUGE and -HUGE <= x_i <= HUGE
             total += a
             moment += a * x_i
             if x_i > top:
@@ -158,13 +158,13 @@ def survey(
                 if x_i == top:
                     gap_bound = max(gap_bound, y)
             elif linux:
-                good = False
+                in_range = False
         elif a != 0.0:  # negative or not a number
-            good = False
-    return top if good else math.nan, pole, gap_bound, total, moment, delay_bound
+            in_range = False
+    return top if in_range else math.nan, pole, gap_bound, total, moment, delay_bound
 
 
-def rough(
+def rough_sums(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
 ) -> tuple[float, float, float]:
     """A sum R of rates of the flows ``low`` to ``high`` - 1, and its derivatives, in float64.
@@ -194,7 +194,7 @@ def rough(
     return total, slope, bend
 
 
-def precise(
+def precise_sums(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
 ) -> tuple[float, float, float, float, float]:
     """Two sums of rates of the flows ``low`` to ``high`` - 1, the second with extra digits.
@@ -202,9 +202,9 @@ def precise(
     The gap g is the queueing delay minus the largest over-estimate of baseRTT. Returns five
     numbers:
 
-    - the three numbers that ``rough`` returns: a sum R of rates, and its derivatives with respect
-      to g in the form -R' and R''/2. For Vegas as in the papers, R leaves out the flows with the
-      largest over-estimate.
+    - the three numbers that ``rough_sums`` returns: a sum R of rates, and its derivatives with
+      respect to g in the form -R' and R''/2. For Vegas as in the papers, R leaves out the flows
+      with the largest over-estimate.
     - the sum of the rates of all flows ``low`` to ``high`` - 1 as two floats: the rounded sum and
       its error.
     """
@@ -241,7 +241,7 @@ def precise(
     return total, slope, bend, sum_high, sum_low
 
 
-def spread(
+def write_rates(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, rates: Any, low: int, high: int
 ) -> tuple[float, float]:
     """Write the rates of the flows ``low`` to ``high`` - 1 into ``rates``, in pkt/s.
@@ -293,19 +293,19 @@ def survey_all(
     return top, pole, gap_bound, total, moment, delay_bound
 
 
-def rough_all(
+def rough_sums_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, first: int, n: int, work: Any
 ) -> tuple[float, float, float]:
-    """What ``rough`` returns, but for all flows of the link: the sum of rates and its derivatives.
+    """The three numbers that ``rough_sums`` returns, for all flows of the link.
 
     Many flows are summed in chunks, because threads can compute the chunks in parallel.
     """
     if n <= CHUNK:
-        return rough(alpha, x, rtt, linux, top, g, first, first + n)
+        return rough_sums(alpha, x, rtt, linux, top, g, first, first + n)
     chunks, last = (n + CHUNK - 1) // CHUNK, first + n
     for k in prange(chunks):
         low, high = first + k * CHUNK, min(last, first + (k + 1) * CHUNK)
-        work[k, 0], work[k, 1], work[k, 2] = rough(alpha, x, rtt, linux, top, g, low, high)
+        work[k, 0], work[k, 1], work[k, 2] = rough_sums(alpha, x, rtt, linux, top, g, low, high)
     total, slope, bend = 0.0, 0.0, 0.0
     for k in range(chunks):
         total += float(work[k, 0])
@@ -314,7 +314,7 @@ def rough_all(
     return total, slope, bend
 
 
-def precise_all(
+def precise_sums_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, g: float, first: int, n: int,
     work: Any,
 ) -> tuple[float, float, float, float]:  # fmt: skip
@@ -331,13 +331,13 @@ def precise_all(
     """
     # ``high`` + ``low`` is a sum with twice the digits: the rounded sum, and its rounding error
     if n <= CHUNK:
-        total, slope, bend, high, low = precise(alpha, x, rtt, linux, top, g, first, first + n)
+        total, slope, bend, high, low = precise_sums(alpha, x, rtt, linux, top, g, first, first + n)
         high, error = two_sum(high, -c)
         return total, slope, bend, high + (error + low)
     chunks, last = (n + CHUNK - 1) // CHUNK, first + n
     for k in prange(chunks):
         start, end = first + k * CHUNK, min(last, first + (k + 1) * CHUNK)
-        part = precise(alpha, x, rtt, linux, top, g, start, end)
+        part = precise_sums(alpha, x, rtt, linux, top, g, start, end)
         work[k, 0], work[k, 1], work[k, 2], work[k, 3], work[k, 4] = part
     total, slope, bend, high, low = 0.0, 0.0, 0.0, -c, 0.0
     for k in range(chunks):
@@ -349,7 +349,7 @@ def precise_all(
     return total, slope, bend, high + low
 
 
-def spread_all(
+def write_all_rates(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, g: float,
     first: int, n: int, rates: Any, work: Any,
 ) -> float:  # fmt: skip
@@ -358,13 +358,13 @@ def spread_all(
     Returns the relative error (sum of the rates - c) / c, where c is the link's capacity.
     """
     if n <= CHUNK:
-        high, low = spread(alpha, x, rtt, linux, top, g, rates, first, first + n)
+        high, low = write_rates(alpha, x, rtt, linux, top, g, rates, first, first + n)
         high, error = two_sum(high, -c)
         return (high + (error + low)) / c
     chunks, last = (n + CHUNK - 1) // CHUNK, first + n
     for k in prange(chunks):
         start, end = first + k * CHUNK, min(last, first + (k + 1) * CHUNK)
-        work[k, 0], work[k, 1] = spread(alpha, x, rtt, linux, top, g, rates, start, end)
+        work[k, 0], work[k, 1] = write_rates(alpha, x, rtt, linux, top, g, rates, start, end)
     high, low = -c, 0.0
     for k in range(chunks):
         high, error = two_sum(high, float(work[k, 0]))
@@ -541,14 +541,14 @@ def advance(
         if doubt > UNIT * (head + slope * g):
             return g, lower, upper, exact, ILL_CONDITIONED
         return g + move, lower, upper, exact, DONE
-    rough_ends = not exact and (size <= ROUGH_STEP[order] * g or passes == ROUGH_LIMIT)
+    rough_ends = not exact and (size <= ROUGH_STEP[order] * g or passes == MAX_ROUGH_PASSES)
     if rough_ends:
         exact, lower, upper = True, floor, ceiling  # float64 signs near the root may be wrong
     # The geometric mean of ``lower`` and ``upper`` halves the range of exponents. It replaces a
     # step that leads out of the interval. From pass 16 on it also replaces every second large step,
     # as many large steps may all be much too short.
-    good = rough_ends or passes < 16 or passes % 2 == 1 or size < 0.25 * g
-    if lower < g + move < upper and good:
+    allowed = rough_ends or passes < 16 or passes % 2 == 1 or size < 0.25 * g
+    if lower < g + move < upper and allowed:
         g += move
     elif not rough_ends:
         g = math.sqrt(lower) * math.sqrt(upper)
@@ -570,19 +570,19 @@ def find_gap(
         return math.nan, math.nan, 0, INVALID
     floor, ceiling, g = first_gap(linux, c, top, pole, gap_bound, alphas, moment, delay_bound)
     lower, upper, exact = floor, ceiling, False
-    for passes in range(1, LIMIT):
+    for passes in range(1, MAX_PASSES):
         head = 0.0 if linux else pole / g  # rate of the flows with the largest over-estimate
         if exact:
-            rest, slope, bend, f = precise_all(alpha, x, rtt, linux, c, top, g, first, n, work)
+            rest, slope, bend, f = precise_sums_all(alpha, x, rtt, linux, c, top, g, first, n, work)
         else:
-            rest, slope, bend = rough_all(alpha, x, rtt, linux, top, g, first, n, work)
+            rest, slope, bend = rough_sums_all(alpha, x, rtt, linux, top, g, first, n, work)
             f = (head - c) + rest
         g, lower, upper, exact, status = advance(
             linux, c, n, floor, ceiling, passes, g, lower, upper, exact, head, rest, slope, bend, f
         )
         if status != PENDING:
             return top, g, passes, status
-    return top, g, LIMIT, NOT_CONVERGED
+    return top, g, MAX_PASSES, NOT_CONVERGED
 
 
 def solve_case(
@@ -604,7 +604,7 @@ def solve_case(
     if TINY <= c <= HUGE:
         top, gap, passes, status = find_gap(alpha, x, rtt, linux, c, first, n, work)
     if status == DONE:
-        residual = spread_all(alpha, x, rtt, linux, c, top, gap, first, n, rates, work)
+        residual = write_all_rates(alpha, x, rtt, linux, c, top, gap, first, n, rates, work)
         # the residual is too large if squares overflow or underflow, which no step detects
         status = DONE if abs(residual) <= RESIDUAL else ILL_CONDITIONED
     if status != DONE:

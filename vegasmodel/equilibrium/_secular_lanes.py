@@ -50,7 +50,7 @@ FEWEST = 8  # links; fewer do not fill a vector of the processor
 ROUNDS = 12  # most passes of each stage; links that need more are left to ``solve_case``
 # Rows of the table ``t`` of floats; names in small letters are those of ``_secular_kernel``:
 # - TOP, POLE, TOTAL, MOMENT: the numbers ``top``, ``pole``, ``total`` and ``moment`` of ``survey``;
-#   later TOTAL, SLOPE and BEND are the three numbers of ``rough``;
+#   later TOTAL, SLOPE and BEND are the three numbers of ``rough_sums``;
 # - FLOOR, CEILING, LOWER, UPPER, G: ``floor`` to ``upper`` and ``g`` of ``advance``;
 # - HIGH, LOW: the sum of all rates as two floats, the rounded sum and its error.
 TOP, POLE, TOTAL, MOMENT, FLOOR, CEILING, LOWER, UPPER, G, SLOPE, BEND, HIGH, LOW = range(13)
@@ -60,7 +60,7 @@ ROWS = 13
 EXACT, PASSES, STATUS = range(3)
 
 
-def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -> None:
+def copy_flows(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -> None:
     """Copy the flows of ``width`` links into the arrays ``a`` and ``v``, [flow, link].
 
     Each link has n flows, and ``first`` is the number of the first link. ``a`` receives the flows'
@@ -102,13 +102,13 @@ def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
             t[TOP, k] = top if in_range & (abs(x_i) <= HUGE) else math.nan
 
 
-def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
+def rough_sums_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
     """Compute for each link a sum R of rates, and its derivatives in the form -R' and R''/2.
 
     R is the sum over all flows but those with the largest over-estimate of baseRTT. R' and R'' are
     the derivatives with respect to the gap, the queueing delay minus that over-estimate. All
     results are single floats. They go to the table ``t``, which has one column per link.
-    ``_secular_kernel.rough`` does this for one link.
+    ``_secular_kernel.rough_sums`` does this for one link.
     """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
@@ -123,14 +123,14 @@ def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
             t[BEND, k] += fall * inverse
 
 
-def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
+def precise_sums_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
     """Compute the sum of all rates for each link, as two floats.
 
     The two floats are the rounded sum and its error; together they have about twice the digits of
-    one float. The function also computes what ``rough_lanes`` does: the sum of the rates without
-    the flows with the largest over-estimate of baseRTT, and the derivatives of this sum, with one
-    float each. All results go to the table ``t``, which has one column per link.
-    ``_secular_kernel.precise`` does this for one link.
+    one float. The function also computes what ``rough_sums_lanes`` does: the sum of the rates
+    without the flows with the largest over-estimate of baseRTT, and the derivatives of this sum,
+    with one float each. All results go to the table ``t``, which has one column per link.
+    ``_secular_kernel.precise_sums`` does this for one link.
     """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
@@ -148,15 +148,15 @@ def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
             t[BEND, k] += fall * inverse
 
 
-def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
+def write_rates_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
     """Compute the rates of ``n`` flows and their sum, for ``width`` links at once.
 
     ``a[i, k]`` holds Vegas's threshold alpha of flow i on link k, and ``v[i, k]`` its over-estimate
     of baseRTT. The rate of the flow replaces alpha in ``a[i, k]``. The table ``t`` has one column
     per link. The function reads from it the gap: the queueing delay minus the largest over-estimate
     of the link's flows. It writes into ``t`` the sum of the rates as two floats: row ``HIGH`` gets
-    the rounded sum, and row ``LOW`` the rounding error. ``_secular_kernel.spread`` does this for
-    one link.
+    the rounded sum, and row ``LOW`` the rounding error. ``_secular_kernel.write_rates`` does this
+    for one link.
     """
     for k in range(width):
         t[HIGH, k], t[LOW, k] = 0.0, 0.0
@@ -168,7 +168,7 @@ def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
             t[LOW, k] += error
 
 
-def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
+def start_iteration(c: Any, first: int, width: int, t: Any, count: Any) -> None:
     """Write into the table ``t`` the gap with which the iteration starts for each link.
 
     The table has one column per link. A link's gap is the queueing delay minus the largest
@@ -197,7 +197,7 @@ def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, coun
     ``t`` and ``count`` are tables of floats and of integers, with a column for each of the
     ``width`` links. Each link has ``n`` flows. ``c[first]`` is the capacity of the first link.
     """
-    more = 0
+    unfinished = 0
     for k in range(width):
         if count[STATUS, k] == PENDING and (count[EXACT, k] == 1) == exact:
             capacity = c[first + k]
@@ -208,14 +208,14 @@ def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, coun
             else:
                 f = (head - capacity) + t[TOTAL, k]
             count[PASSES, k] += 1
-            t[G, k], t[LOWER, k], t[UPPER, k], now, count[STATUS, k] = advance(
+            t[G, k], t[LOWER, k], t[UPPER, k], next_exact, count[STATUS, k] = advance(
                 False, capacity, n, t[FLOOR, k], t[CEILING, k], count[PASSES, k],
                 t[G, k], t[LOWER, k], t[UPPER, k], exact,
                 head, t[TOTAL, k], t[SLOPE, k], t[BEND, k], f,
             )  # fmt: skip
-            count[EXACT, k] = 1 if now else 0
-            more += 1 if count[STATUS, k] == PENDING and now == exact else 0
-    return more
+            count[EXACT, k] = 1 if next_exact else 0
+            unfinished += 1 if count[STATUS, k] == PENDING and next_exact == exact else 0
+    return unfinished
 
 
 def solve_lanes(
@@ -232,18 +232,18 @@ def solve_lanes(
     If a link has a number out of range or needs too many passes, its status is not DONE. The caller
     then solves this link again, alone.
     """
-    gather(alpha, x, first, n, width, a, v)
+    copy_flows(alpha, x, first, n, width, a, v)
     survey_lanes(n, width, a, v, t)
-    begin(c, first, width, t, count)
+    start_iteration(c, first, width, t, count)
     for _ in range(ROUNDS):
-        rough_lanes(n, width, a, v, t)
+        rough_sums_lanes(n, width, a, v, t)
         if step_lanes(c, first, n, width, False, t, count) == 0:
             break
     for _ in range(ROUNDS):
-        precise_lanes(n, width, a, v, t)
+        precise_sums_lanes(n, width, a, v, t)
         if step_lanes(c, first, n, width, True, t, count) == 0:
             break
-    spread_lanes(n, width, a, v, t)
+    write_rates_lanes(n, width, a, v, t)
     for k in range(width):
         case, capacity = first + k, c[first + k]
         for i in range(n):
@@ -274,16 +274,16 @@ def solve_batch(
     for block in prange((m + LANES - 1) // LANES):
         first, last = block * LANES, min(m, (block + 1) * LANES)
         width = last - first
-        lanes = width >= FEWEST and n <= CHUNK and not linux
-        if lanes:
+        together = width >= FEWEST and n <= CHUNK and not linux
+        if together:
             solve_lanes(
                 alpha, x, c, first, n, width, rates, floats, integers,
                 np.empty((n, LANES)), np.empty((n, LANES)), np.empty((ROWS, LANES)),
                 np.empty((3, LANES), dtype=np.int64),
             )  # fmt: skip
         work = np.empty(((n + CHUNK - 1) // CHUNK, WIDTH))
-        for k in range(first, last):
-            if not (lanes and integers[k, 1] == DONE and abs(floats[k, 2]) <= RESIDUAL):
+        for k in range(first, last):  # one by one, if there is no valid result yet
+            if not (together and integers[k, 1] == DONE and abs(floats[k, 2]) <= RESIDUAL):
                 delay, gap, residual, passes, status = solve_case(
                     alpha, x, rtt, linux, c[k], k * n, n, rates, work
                 )

@@ -32,8 +32,8 @@ from vegasmodel.equilibrium._solution import Equilibrium as Equilibrium
 from vegasmodel.stacks import find
 from vegasmodel.status import Status
 
-_INTERPRETED = 30_000  # flows in all: below, interpreting takes less time than importing Numba
-_THREADED = 300_000  # flows, in all or on one link: from there on threads share the work
+_MIN_COMPILED = 30_000  # flows in all: below, interpreting takes less time than importing Numba
+_MIN_THREADED = 300_000  # flows, in all or on one link: from there on threads share the work
 
 
 def queueing_delay(
@@ -202,7 +202,8 @@ def _run(
     m, size = c.size, alpha.size
     n = size // max(m, 1)
     work = np.empty((-(-n // kernel.CHUNK), kernel.WIDTH))
-    if size < _INTERPRETED and not (size > 100 and _compiled.cache_info().currsize):
+    numba_loaded = _compiled.cache_info().currsize > 0
+    if size < _MIN_COMPILED and not (size > 100 and numba_loaded):
         # lists: Python reads their floats five times faster than an array's
         a, over, d, rates = alpha.tolist(), x.tolist(), rtt.tolist(), [0.0] * size
         for k, capacity in enumerate(c.tolist()):
@@ -210,12 +211,12 @@ def _run(
                 a, over, d, linux, capacity, k * n, n, rates, work
             )
         out[:] = rates
-    elif n < _THREADED:
-        threads = m > 1 and size > _THREADED
+    elif n < _MIN_THREADED:
+        threads = m > 1 and size > _MIN_THREADED
         _compiled().batch(threads=threads)(alpha, x, rtt, linux, c, n, out, floats, integers)
     else:
-        one = _compiled().case()
+        solve_one = _compiled().case()
         for k in range(m):
-            *floats[k], integers[k, 0], integers[k, 1] = one(
+            *floats[k], integers[k, 0], integers[k, 1] = solve_one(
                 alpha, x, rtt, linux, c[k], k * n, n, out, work
             )

@@ -134,10 +134,10 @@ def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
     state = secular.solve(alpha, x, c)
     x = np.broadcast_to(np.asarray(x, dtype=np.float64), state.rates.shape)
     present = np.broadcast_to(np.asarray(alpha, dtype=np.float64), state.rates.shape) != 0
-    top = np.where(present, x, -np.inf).max(axis=-1, keepdims=True)
+    largest_x = np.where(present, x, -np.inf).max(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):  # infinite over-estimates have no steady state
         # from the gap Delta - top, which has smaller rounding errors than Delta
-        above = np.asarray(state.gap)[..., None] + np.where(present, top - x, 0.0)
-        y = np.where(present, above, 1.0)
-    fall = state.rates / y  # alpha_i/y_i^2
-    return np.asarray(y), np.asarray(fall / fall.sum(axis=-1, keepdims=True))
+        delay_above_x = np.asarray(state.gap)[..., None] + np.where(present, largest_x - x, 0.0)
+        y = np.where(present, delay_above_x, 1.0)
+    r_over_y = state.rates / y  # alpha_i/y_i^2
+    return np.asarray(y), np.asarray(r_over_y / r_over_y.sum(axis=-1, keepdims=True))
