@@ -42,7 +42,7 @@ def test_recursion_solves_its_equation_for_every_number_of_flows():
     ids=["one threshold", "similar", "over four decades", "leaps"],
 )
 def test_far_flows_taken_together_change_nothing(alpha, monkeypatch):
-    monkeypatch.setattr(arrivals, "FAR_FIELD", math.inf)  # one by one
+    monkeypatch.setattr(arrivals, "MANY_FLOWS", math.inf)  # one by one
     fast, residual = _arrivals_many.delays(alpha, 1e4)
     np.testing.assert_allclose(fast, arrivals.arrive(alpha, 1e4).delays, rtol=1e-14)
     assert abs(residual).max() < 1e-12
@@ -50,7 +50,7 @@ def test_far_flows_taken_together_change_nothing(alpha, monkeypatch):
 
 def test_thousands_of_arrivals(monkeypatch):
     slow = arrivals.arrive(np.full(300, 3.0), 500.0, rtt=0.1)
-    monkeypatch.setattr(arrivals, "FAR_FIELD", 200)
+    monkeypatch.setattr(arrivals, "MANY_FLOWS", 200)
     fast = arrivals.arrive(np.full(300, 3.0), 500.0, rtt=0.1)
     for one, other in zip(fast[:-1], slow[:-1], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
@@ -99,7 +99,7 @@ def test_asymptotics_close_in_at_the_stated_order():
         assert state.rates[-1] == pytest.approx(known.last, rel=2 / log**2)
         # how far apart: one alpha/c a flow, less (pi^2/6 - 1)/ln n
         apart = (1 / rates[0] - state.delays[-1]) / n
-        assert apart == pytest.approx(1 - arrivals.BEND / log, abs=2 / log**2)
+        assert apart == pytest.approx(1 - arrivals.SECOND_ORDER / log, abs=2 / log**2)
     assert max(errors) < 2.0  # |C - stated| = O(1/ln^2 n)
     with pytest.raises(ValueError, match="one of"):
         arrivals.asymptotes(5, 1.0, 1.0, "other")

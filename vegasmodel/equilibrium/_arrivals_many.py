@@ -1,6 +1,6 @@
 """Computes the queueing delay after each arrival of a Vegas flow, fast for up to a million flows.
 
-``arrivals.arrive`` uses this module for more than ``arrivals.FAR_FIELD`` flows.
+``arrivals.arrive`` uses this module for more than ``arrivals.MANY_FLOWS`` flows.
 
 Flows arrive one after another at a link of capacity c. Flow i keeps a backlog of alpha_i packets.
 It takes its first RTT for its baseRTT. So it over-estimates its propagation delay by x_i, the
@@ -35,11 +35,12 @@ from vegasmodel.support.machine_code import compiled
 
 BLOCK = 32  # number of flows of a block, and of the smallest clusters
 NODES = 20  # terms that replace a cluster: 5.8^-20 is about two rounding errors
-APART = 3.0  # half-widths of a cluster: from this distance of its middle on, NODES terms replace it
+FAR = 3.0  # NODES terms replace a cluster at this distance of its middle, in half-widths, or more
 TERMS = 28  # number of terms of the power series: 4^-28 is below a rounding error
-REACH = 4.0  # R in ``_series``, divided by the greatest change of Delta for which it is used
-STEPS = 60  # most steps of Newton's method
-LAST, ROUGH = 1e-13, 1e-12  # relative step that ends the method; greatest accepted after STEPS
+REACH = 4.0  # a power series (``_series``) is used for changes of Delta up to its R over REACH
+MAX_STEPS = 60  # most steps of Newton's method for one arrival
+CONVERGED = 1e-13  # Newton's method ends when a step is at most this part of the gap
+ACCEPTED = 1e-12  # after MAX_STEPS steps; if the last step is larger, the method has failed
 _POINTS = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)  # Chebyshev's, on -1 .. 1
 # the weights of these points in the barycentric formula of Lagrange interpolation
 _WEIGHTS = np.sin(np.pi * (np.arange(NODES) + 0.5) / NODES) * (-1.0) ** np.arange(NODES)
@@ -56,22 +57,23 @@ def delays(alpha: Floats, c: float) -> tuple[Floats, Floats]:
     there on.
     """
     n = alpha.size
-    found, residual = np.full(n, np.nan), np.full(n, np.nan)
-    # [cluster, pole or weight, node]: terms that replace those of groups of flows (``_gather``)
+    delta, residual = np.full(n, np.nan), np.full(n, np.nan)
+    # [cluster, pole or weight, node]: terms that replace those of groups of flows
+    # (``_write_clusters``)
     clusters = np.empty((2 * (n // BLOCK) + 64, 2, NODES))
     # ``gap`` is the last queueing delay less the arriving flow's over-estimate
     i, gap = 0, float(alpha[0]) / c
     while i < n:
-        i, gap = _march(alpha, c, i, gap, found, residual, clusters)
+        i, gap = _find_delays(alpha, c, i, gap, delta, residual, clusters)
         if i < n:  # digits cancel: the exact solver keeps them
-            x = np.concatenate([np.zeros(1), found[:i]])
+            x = np.concatenate([np.zeros(1), delta[:i]])
             state = secular.solve(alpha[: i + 1], x, c)
             if not state.gap > 0.0:
                 break
             gap = float(state.gap)
-            found[i], residual[i] = x[i] + gap, state.residual
+            delta[i], residual[i] = x[i] + gap, state.residual
             i += 1
-    return found, residual
+    return delta, residual
 
 
 def _jit(function: Any) -> Any:
@@ -80,86 +82,97 @@ def _jit(function: Any) -> Any:
 
 
 @_jit
-def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: float) -> None:
+def _pole(delta: Floats, j: int) -> float:
+    """The queueing delay x_j just before the arrival of flow j, the pole of the flow's rate.
+
+    ``delta[i]`` is the queueing delay after the arrival of flow i. The first flow finds no queue.
+    """
+    return delta[j - 1] if j else 0.0
+
+
+@_jit
+def _replace_terms(poles: Floats, weights: Floats, nodes: Floats, low: float, high: float) -> None:
     """Replace a sum of many terms by a sum of ``NODES`` terms that is nearly equal.
 
-    The sum is sum_j weight_j/(D - where_j), a function of the queueing delay D. The numbers
-    where_j, its poles, lie in the interval from ``low`` to ``high``. The new poles s_k are the
-    Chebyshev points of this interval. Their weights are A_k = sum_j weight_j l_k(where_j), where
-    l_k is the Lagrange polynomial that is 1 at s_k and 0 at the other points. ``nodes`` receives
-    s_k and A_k.
+    The sum is sum_j weight_j/(D - pole_j), a function of the queueing delay D. Its poles lie in the
+    interval from ``low`` to ``high``. The new poles s_k are the Chebyshev points of this interval.
+    Their weights are A_k = sum_j weight_j l_k(pole_j), where l_k is the Lagrange polynomial that is
+    1 at s_k and 0 at the other points. ``nodes`` receives s_k and A_k.
 
     The two sums are nearly equal for D far from the interval. The relative error is about
     rho^-NODES with rho = a + sqrt(a^2 - 1), where a is the distance of D from the interval's
     middle, divided by half the interval's length.
     """
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
-    part = np.empty(NODES)
+    quotient = np.empty(NODES)
     for k in range(NODES):
         nodes[0, k], nodes[1, k] = middle + half * _POINTS[k], 0.0
-    for j in range(where.size):
+    for j in range(poles.size):
         # barycentric formula: l_k(x) is w_k/(x - s_k), divided by the sum of these over all k
-        total, at = 0.0, -1  # ``at``: the new pole at which where_j lies exactly, if there is one
+        total, exact = 0.0, -1  # ``exact``: the number of the new pole that equals pole j, or -1
         for k in range(NODES):
-            away = where[j] - nodes[0, k]
-            if away == 0.0:
-                at = k
+            distance = poles[j] - nodes[0, k]
+            if distance == 0.0:
+                exact = k
                 break
-            part[k] = _WEIGHTS[k] / away
-            total += part[k]
-        if at >= 0:
-            nodes[1, at] += weight[j]
+            quotient[k] = _WEIGHTS[k] / distance
+            total += quotient[k]
+        if exact >= 0:
+            nodes[1, exact] += weights[j]
         else:
             for k in range(NODES):
-                nodes[1, k] += weight[j] * part[k] / total
+                nodes[1, k] += weights[j] * quotient[k] / total
 
 
 @_jit
-def _place(level: int, k: int, leaves: int) -> int:
+def _row(level: int, k: int, n_blocks: int) -> int:
     """The row of a cluster in the table of all clusters.
 
     A cluster of level L consists of 2^L blocks of flows. ``k`` is its number among the clusters of
-    its level, and ``leaves`` is the number of whole blocks. The table lists the clusters of level 0
-    first, then those of level 1, and so on.
+    its level, and ``n_blocks`` is the number of whole blocks. The table lists the clusters of level
+    0 first, then those of level 1, and so on.
     """
     row = k
-    for one in range(level):
-        row += leaves >> one
+    for lower_level in range(level):
+        row += n_blocks >> lower_level  # number of clusters of this level
     return row
 
 
 @_jit
-def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats) -> None:
+def _write_clusters(alpha: Floats, delta: Floats, i: int, n_blocks: int, clusters: Floats) -> None:
     """Write all clusters whose last flow is flow i - 1 into the table ``clusters``.
 
     A cluster is a group of flows that arrived one after another. It has 2^L blocks of ``BLOCK``
-    flows, with L = 0, 1, 2, ... (``_place``). The sum of the rates of its flows is a function of
+    flows, with L = 0, 1, 2, ... (``_row``). The sum of the rates of its flows is a function of
     the queueing delay D, with the term weight/(D - pole) for each flow. For each cluster the table
     holds the poles and the weights of ``NODES`` other terms, which have nearly the same sum
-    (``_spread``). These terms are fewer than the flows, so later arrivals cost less time.
+    (``_replace_terms``). These terms are fewer than the flows, so later arrivals cost less time.
 
     The number i is a multiple of ``BLOCK``. So the smallest cluster is the block of flows before
-    flow i. Each larger one is made from two clusters of half its size. ``found[j]`` is the queueing
-    delay after the arrival of flow j. It is also the pole of flow j + 1, which arrives next.
+    flow i. Each larger one is made from two clusters of half its size. ``delta[j]`` is the queueing
+    delay after the arrival of flow j. It is also the pole of flow j + 1, which arrives next
+    (``_pole``).
     """
     k = i // BLOCK - 1  # number of the cluster among those of its level
     first = i - BLOCK
     x = np.zeros(BLOCK)  # the poles of the block's flows
     for j in range(BLOCK):
-        x[j] = found[first + j - 1] if first + j else 0.0
-    _spread(x, alpha[first:i], clusters[_place(0, k, leaves)], x[0], x[-1])
+        x[j] = _pole(delta, first + j)
+    _replace_terms(x, alpha[first:i], clusters[_row(0, k, n_blocks)], x[0], x[-1])
     level = 0
-    while k % 2 == 1:
-        one, two = clusters[_place(level, k - 1, leaves)], clusters[_place(level, k, leaves)]
+    while k % 2 == 1:  # cluster k of this level, and k - 1 before it, make one of the next level
+        left_half = clusters[_row(level, k - 1, n_blocks)]
+        right_half = clusters[_row(level, k, n_blocks)]
         level, k = level + 1, k // 2
         first = i - (BLOCK << level)
-        where, weight = np.concatenate((one[0], two[0])), np.concatenate((one[1], two[1]))
-        low = found[first - 1] if first else 0.0
-        _spread(where, weight, clusters[_place(level, k, leaves)], low, x[-1])
+        poles = np.concatenate((left_half[0], right_half[0]))
+        weights = np.concatenate((left_half[1], right_half[1]))
+        low = _pole(delta, first)
+        _replace_terms(poles, weights, clusters[_row(level, k, n_blocks)], low, x[-1])
 
 
 @_jit
-def _add(series: Floats, weight: float, away: float, radius: float) -> None:
+def _add_term(series: Floats, weight: float, away: float, radius: float) -> None:
     """Add the term of one pole to the coefficients of the power series of ``_series``.
 
     The term is weight/(D - pole) at the queueing delay D. ``away`` is the pole's distance from the
@@ -172,8 +185,25 @@ def _add(series: Floats, weight: float, away: float, radius: float) -> None:
 
 
 @_jit
+def _level_of_far_cluster(delta: Floats, end: int, ref: float) -> int:
+    """The level L of the largest cluster that ends with flow ``end`` - 1 and is far from ``ref``.
+
+    A cluster of level L has 2^L blocks of flows (``_row``). It is far if its ``NODES`` terms may
+    replace those of its flows at the queueing delay ``ref`` (``FAR``). The result is -1 if no
+    cluster ends with this flow, or if the smallest one is not far.
+    """
+    level, flows = -1, BLOCK
+    while end % flows == 0 and end >= flows:
+        low, high = _pole(delta, end - flows), delta[end - 2]  # the poles lie in low .. high
+        if ref - 0.5 * (low + high) < FAR * 0.5 * (high - low):
+            break
+        level, flows = level + 1, 2 * flows
+    return level
+
+
+@_jit
 def _series(
-    alpha: Floats, found: Floats, n_far: int, ref: float, radius: float, leaves: int,
+    alpha: Floats, delta: Floats, n_far: int, ref: float, radius: float, n_blocks: int,
     clusters: Floats, series: Floats,
 ) -> None:  # fmt: skip
     """Compute a power series for the sum of the rates of the first ``n_far`` flows.
@@ -186,57 +216,51 @@ def _series(
     The coefficients, T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1), go into ``series``. Each x_j is
     more than R below ``ref``, so the terms of the series fall as 4^-m for d <= R/4.
 
-    To save time, flows that arrived one after another are added as a cluster. ``_gather`` has
-    computed ``NODES`` terms that replace the terms of its flows. The farther the x_j of a cluster
-    are from ``ref``, the more flows the cluster may have. Flows whose x_j are too near to ``ref``
-    are added one by one.
+    To save time, flows that arrived one after another are added as a cluster. ``_write_clusters``
+    has computed ``NODES`` terms that replace the terms of its flows. The farther the x_j of a
+    cluster are from ``ref``, the more flows the cluster may have. Flows whose x_j are too near to
+    ``ref`` are added one by one.
     """
     series[:] = 0.0
     end = n_far  # the flows from ``end`` on have been added
     while end > 0:
-        # the level of the largest cluster of flows before ``end`` that is far enough from ``ref``
-        size, best = 1, -1
-        while end % (BLOCK * size) == 0 and end >= BLOCK * size:
-            first = end - BLOCK * size
-            low, high = found[first - 1] if first else 0.0, found[end - 2]
-            if ref - 0.5 * (low + high) < APART * 0.5 * (high - low):
-                break
-            best, size = best + 1, 2 * size
-        if best < 0:
+        level = _level_of_far_cluster(delta, end, ref)
+        if level < 0:
             end -= 1
-            _add(series, alpha[end], ref - (found[end - 1] if end else 0.0), radius)
+            _add_term(series, alpha[end], ref - _pole(delta, end), radius)
             continue
-        nodes = clusters[_place(best, end // (BLOCK << best) - 1, leaves)]
+        flows = BLOCK << level  # in the cluster
+        nodes = clusters[_row(level, end // flows - 1, n_blocks)]
         for k in range(NODES):
-            _add(series, nodes[1, k], ref - nodes[0, k], radius)
-        end -= BLOCK << best
+            _add_term(series, nodes[1, k], ref - nodes[0, k], radius)
+        end -= flows
 
 
 @_jit
 def _sums(
-    alpha: Floats, found: Floats, first: int, i: int, now: float, gap: float
+    alpha: Floats, delta: Floats, first: int, i: int, now: float, gap: float
 ) -> tuple[float, float]:
     """The sum of the rates of the flows ``first`` to ``i``, and its derivative times -1.
 
     Flow i has just arrived. The queueing delay was ``now`` before it arrived, and is ``now + gap``
-    after it. ``found[j]`` is the queueing delay after the arrival of flow j; flow j + 1
+    after it. ``delta[j]`` is the queueing delay after the arrival of flow j; flow j + 1
     over-estimates its baseRTT by this delay. The derivative is with respect to ``gap``.
     """
     total = alpha[i] / gap
     slope = total / gap
     for j in range(first, i):
-        part = 1.0 / (now - (found[j - 1] if j else 0.0) + gap)
-        total += alpha[j] * part
-        slope += alpha[j] * part * part
+        inverse = 1.0 / (now - _pole(delta, j) + gap)
+        total += alpha[j] * inverse
+        slope += alpha[j] * inverse * inverse
     return total, slope
 
 
 @_jit
-def _range_of_series(found: Floats, i: int, ref: float) -> tuple[float, int]:
+def _range_of_series(delta: Floats, i: int, ref: float) -> tuple[float, int]:
     """Which flows the next power series contains, and for which queueing delays it is meant.
 
     The series (``_series``) has the sum of the rates of the first flows, as a function of the
-    queueing delay. It is made when flow i arrives, at the queueing delay ``ref``. ``found[j]`` is
+    queueing delay. It is made when flow i arrives, at the queueing delay ``ref``. ``delta[j]`` is
     the queueing delay after the arrival of flow j, and the pole of the rate of flow j + 1.
 
     The series is meant for delays that exceed ``ref`` by up to 1.5 times the growth of the delay
@@ -244,9 +268,9 @@ def _range_of_series(found: Floats, i: int, ref: float) -> tuple[float, int]:
     of the first flows whose poles lie more than R below ``ref``.
     """
     back = max(i - BLOCK, 0)
-    radius = REACH * 1.5 * (ref - (found[back - 1] if back else 0.0))
+    radius = REACH * 1.5 * (ref - _pole(delta, back))
     if ref > radius:
-        return radius, min(int(np.searchsorted(found[:i], ref - radius)) + 1, i)
+        return radius, min(int(np.searchsorted(delta[:i], ref - radius)) + 1, i)
     return radius, 0
 
 
@@ -269,14 +293,14 @@ def _plus_series(
 
 
 @_jit
-def _march(
-    alpha: Floats, c: float, i: int, gap: float, found: Floats, residual: Floats, clusters: Floats
+def _find_delays(
+    alpha: Floats, c: float, i: int, gap: float, delta: Floats, residual: Floats, clusters: Floats
 ) -> tuple[int, float]:
     """Find the queueing delay after each arrival of a flow, from flow i on.
 
     The delay is the one at which the rates of the flows so far add up to the capacity ``c``.
     ``alpha`` are the backlogs in packets that the flows keep. The queueing delays go into
-    ``found``, and the relative errors of the sums of the rates into ``residual``. The unknown is
+    ``delta``, and the relative errors of the sums of the rates into ``residual``. The unknown is
     the gap: the queueing delay less the arriving flow's over-estimate of baseRTT. Newton's method
     begins with the value ``gap``.
 
@@ -290,34 +314,36 @@ def _march(
     second result is the last gap.
     """
     n = alpha.size
-    leaves = n // BLOCK  # whole blocks of flows
+    n_blocks = n // BLOCK  # whole blocks of flows
     series, n_far, ref, radius = np.zeros(TERMS), 0, 0.0, 0.0
     no_series = True
     while i < n:
-        now = found[i - 1] if i else 0.0  # the queueing delay before flow i arrives
+        delay_before = _pole(delta, i)  # the queueing delay before flow i arrives
         if i and i % BLOCK == 0:
-            _gather(alpha, found, i, leaves, clusters)
-        too_far = n_far > 0 and REACH * (now + gap - ref) > radius
-        if i and (no_series or i % BLOCK == 0 or too_far):
-            ref, no_series = now, False
-            radius, n_far = _range_of_series(found, i, ref)
-            _series(alpha, found, n_far, ref, radius, leaves, clusters, series)
+            _write_clusters(alpha, delta, i, n_blocks, clusters)
+        too_far = n_far > 0 and REACH * (delay_before + gap - ref) > radius
+        if i and (
+            no_series or i % BLOCK == 0 or too_far
+        ):  # make a new series about ``delay_before``
+            ref, no_series = delay_before, False
+            radius, n_far = _range_of_series(delta, i, ref)
+            _series(alpha, delta, n_far, ref, radius, n_blocks, clusters, series)
         first, step = n_far, np.inf  # the rates of the flows from ``first`` on are added one by one
         total = np.nan
-        for _ in range(STEPS):
-            d = now + gap - ref
-            if first and REACH * d > radius:  # too far for the series: add all rates one by one
+        for _ in range(MAX_STEPS):
+            d = delay_before + gap - ref
+            if first and REACH * d > radius:  # the delay is too far from ``ref`` for the series
                 first = 0
-            total, slope = _sums(alpha, found, first, i, now, gap)
+            total, slope = _sums(alpha, delta, first, i, delay_before, gap)
             if first:
                 total, slope = _plus_series(series, d, radius, total, slope)
             # Newton's method for 1/total = 1/c, because 1/total is almost linear in the gap
             step = (total - c) * total / (c * slope)
             gap = max(gap + step, 0.5 * gap)
-            if abs(step) <= LAST * gap:
+            if abs(step) <= CONVERGED * gap:
                 break
-        if not abs(step) <= ROUGH * gap:
+        if not abs(step) <= ACCEPTED * gap:
             return i, gap
-        found[i], residual[i] = now + gap, total / c - 1.0
+        delta[i], residual[i] = delay_before + gap, total / c - 1.0
         i += 1
     return i, gap

@@ -37,8 +37,8 @@ from vegasmodel.fields.errors import MISSING, FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks import dead_zone, find
 
-FAR_FIELD = 1000  # flows; for more, ``_arrivals_many`` is faster, although it loads a compiler
-RANGE = 1e-12  # least ratio of the least to the greatest threshold for ``_arrivals_many``
+MANY_FLOWS = 1000  # for more flows ``_arrivals_many`` is faster, although it loads a compiler
+LEAST_RATIO = 1e-12  # of the least to the greatest threshold: for ``_arrivals_many`` at least this
 
 
 class Arrivals(NamedTuple):
@@ -124,12 +124,12 @@ def arrive(
         )
         raise FieldError("rtt", None, allowed, wrong=MISSING)
     d = np.zeros(1) if rtt is None else floats("rtt", rtt)
-    given = np.full(1, math.nan)
+    x_given = np.full(1, math.nan)
     if over_estimate is not None:
-        given = floats("over_estimate", over_estimate)
+        x_given = floats("over_estimate", over_estimate)
     c = floats("capacity", capacity)
-    lower, upper, d, given, _ = np.broadcast_arrays(
-        *(np.atleast_1d(a) for a in (lower, upper, d, given)), c[..., None]
+    lower, upper, d, x_given, _ = np.broadcast_arrays(
+        *(np.atleast_1d(a) for a in (lower, upper, d, x_given)), c[..., None]
     )
     shape, n = lower.shape[:-1], lower.shape[-1]
     one_threshold = (  # a single link, on which every flow keeps one backlog and measures its RTT
@@ -139,13 +139,15 @@ def arrive(
         and find(variant).real_numbers
         and np.array_equal(lower, upper)
     )
-    if one_threshold and n > FAR_FIELD:
-        in_range = lower.min() >= RANGE * lower.max() > 0.0 and 0.0 < c < math.inf
+    if one_threshold and n > MANY_FLOWS:
+        in_range = lower.min() >= LEAST_RATIO * lower.max() > 0.0 and 0.0 < c < math.inf
         if in_range:
             return _arrive_many(lower, float(c), None if rtt is None else d)
     if lower.size * n > 100_000:
         secular.compile_kernel()
-    found = _one_by_one(lower, upper, d, None if over_estimate is None else given, c, variant, each)
+    found = _one_by_one(
+        lower, upper, d, None if over_estimate is None else x_given, c, variant, each
+    )
     return found if rtt is not None else found._replace(windows=None)
 
 
@@ -176,8 +178,10 @@ def _one_by_one(
         # earlier windows shrink until the backlog is ``upper``; the new one grows until ``lower``
         edge = np.concatenate([upper[..., :i], lower[..., i : i + 1]], axis=-1)
         # the earlier flows that may keep their windows: with alpha = beta there is only one edge
-        loose = (upper > lower)[..., so_far] & (np.arange(i + 1) < i)
-        state = _join(edge, windows, x_all[..., so_far], d[..., so_far], c, variant, loose)
+        may_keep = (upper > lower)[..., so_far] & (np.arange(i + 1) < i)
+        state = _after_arrival(
+            edge, windows, x_all[..., so_far], d[..., so_far], c, variant, may_keep
+        )
         rates, delay = state.rates, np.asarray(state.delay)
         status, delays[..., i] = np.maximum(status, state.status), delay
         residual = np.maximum(residual, np.abs(state.residual))
@@ -199,14 +203,14 @@ def _arrive_many(alpha: Floats, c: float, rtt: Floats | None) -> Arrivals:
     return Arrivals(x, delays, state.rates, windows, state.status, residual)
 
 
-def _join(
+def _after_arrival(
     edge: Floats,
     windows: Floats,
     x: Floats,
     d: Floats,
     c: Floats,
     variant: str,
-    loose: NDArray[np.bool_],
+    may_keep: NDArray[np.bool_],
 ) -> secular.Equilibrium:
     """The equilibrium after an arrival, in which earlier flows keep or reduce their windows.
 
@@ -224,21 +228,21 @@ def _join(
 
     The last flow is the new one. ``edge`` holds its lower edge, and the upper edges of the others.
     ``windows`` are the flows' windows W in packets, ``d`` their propagation delays and ``x`` their
-    over-estimates of them in s, and ``c`` is the capacity. ``loose`` marks the flows that may keep
-    their windows: earlier flows whose two edges differ. ``variant`` is the TCP implementation.
+    over-estimates of them in s, and ``c`` is the capacity. ``may_keep`` marks the flows that may
+    keep their windows: earlier flows whose two edges differ. ``variant`` is the TCP implementation.
     """
-    old = windows.shape[-1]
-    kept = np.zeros(x.shape, dtype=bool)  # the flows that keep their windows
-    # the new flow has no window yet; it is not in ``loose``, so the 1 is never used
+    n_earlier = windows.shape[-1]
+    keep_window = np.zeros(x.shape, dtype=bool)  # the flows that keep their windows
+    # the new flow has no window yet; it is not in ``may_keep``, so the 1 is never used
     w = np.concatenate([windows, np.ones((*x.shape[:-1], 1))], axis=-1)
     state = None
-    for _ in range(old + 2):
+    for _ in range(n_earlier + 2):
         # W/(Delta + d) is the rate for a backlog W and an over-estimate -d
         state = secular.balance(
-            np.where(kept, w, edge),
-            np.where(kept, -d, x),
+            np.where(keep_window, w, edge),
+            np.where(keep_window, -d, x),
             c,
-            rtt=np.where(kept, math.inf, d) if find(variant).backlog_over_base else None,
+            rtt=np.where(keep_window, math.inf, d) if find(variant).backlog_over_base else None,
             variant=variant,
         )
         delay = np.asarray(state.delay)[..., None]
@@ -247,10 +251,10 @@ def _join(
         # W/(Delta + d) is smaller than the rate at the edge if W y factor < edge (Delta + d).
         y = delay - x
         factor = 1.0 + y / (d + x) if find(variant).backlog_over_base else 1.0
-        below_edge = (w * (y * factor) < edge * (d + delay)) & loose
-        if np.array_equal(below_edge, kept):
+        below_edge = (w * (y * factor) < edge * (d + delay)) & may_keep
+        if np.array_equal(below_edge, keep_window):
             break
-        kept = below_edge
+        keep_window = below_edge
     assert state is not None  # noqa: S101 - the loop runs at least once
     return state
 
@@ -295,7 +299,8 @@ class Asymptotes(NamedTuple):
 
 
 EULER = 0.57721566490153286061  # Euler's constant gamma
-BEND = math.pi**2 / 6.0 - 1.0  # sum over k of 1/(k^2 (k+1)), in the term with 1/L^2
+# the numerator of the term with 1/L^2 in ``asymptotes``: the sum of 1/(k^2 (k+1)) over all k >= 1
+SECOND_ORDER = math.pi**2 / 6.0 - 1.0
 
 
 @kinds.checked
@@ -332,10 +337,10 @@ def asymptotes(n: int, alpha: float, capacity: float, form: str = "exact") -> As
     # L, and L + 1. The last arrival raises the delay by alpha (L + 1)/c, as the derivative of
     # n (ln n + C) by n is L + 1. So the last flow has the rate c/(L + 1).
     if form == "exact":
-        L, L_1 = log + EULER - 1.0 + BEND / log, log + EULER + BEND / log
+        L, L_1 = log + EULER - 1.0 + SECOND_ORDER / log, log + EULER + SECOND_ORDER / log
         total = c
     else:
         L, L_1 = log + EULER, log + EULER + 1.0
-        total = c * (L / L_1 + BEND / L**2)
+        total = c * (L / L_1 + SECOND_ORDER / L**2)
     delay = alpha / c * n * L
     return Asymptotes(delay, alpha / delay, c / L_1, total)
