@@ -21,7 +21,7 @@ __all__ = ["TOLERANCE", "Complex", "Function", "count", "search", "with_conjugat
 
 Complex = NDArray[np.complex128]
 TOLERANCE = 1e-10  # greatest |f| at a root, divided by the sum of the sizes of f's terms
-TURN = 0.7  # radians that the function may turn from a point of the contour to the next
+MAX_TURN = 0.7  # radians that the function may turn from a point of the contour to the next
 MAX_CONTOUR_POINTS = 400_000  # points of a contour
 
 
@@ -30,16 +30,16 @@ class Function(NamedTuple):
 
     The function is real on the real axis, and has a pole at 0.
 
-    - ``at``: returns the function's value, its derivative, and the sum of the sizes of its terms.
-    - ``axis``: returns its poles on the positive imaginary axis below a frequency, 1/s.
-    - ``real``: its negative real poles, 1/s.
-    - ``longest``: the longest delay in it, s, which sets the scale of the search.
+    - ``evaluate``: returns its value, its derivative, and the sum of the sizes of its terms.
+    - ``imaginary_poles``: returns its poles on the positive imaginary axis below a frequency, 1/s.
+    - ``real_poles``: its negative real poles, 1/s.
+    - ``longest_delay``: the longest delay in it, s, which sets the scale of the search.
     """
 
-    at: Callable[[Complex], tuple[Complex, Complex, Floats]]
-    axis: Callable[[float], Floats]
-    real: Floats
-    longest: float
+    evaluate: Callable[[Complex], tuple[Complex, Complex, Floats]]
+    imaginary_poles: Callable[[float], Floats]
+    real_poles: Floats
+    longest_delay: float
 
 
 def count(function: Function, left: float, right: float, top: float) -> int | None:
@@ -52,7 +52,7 @@ def count(function: Function, left: float, right: float, top: float) -> int | No
     corners = [right, right + 1j * top, left + 1j * top, left]
     turned = 0.0  # radians, along the border of the rectangle's upper half
     for start, end in itertools.pairwise(corners):
-        part = _turn(function, start, end, abs(left))
+        part = _angle_change(function, start, end, abs(left))
         if part is None:
             return None
         turned += part
@@ -60,12 +60,12 @@ def count(function: Function, left: float, right: float, top: float) -> int | No
     winding = round(turned / np.pi)
     if abs(turned / np.pi - winding) > 0.1:
         return None
-    real = int((function.real > left).sum())
+    real = int((function.real_poles > left).sum())
     # as many roots as turns plus poles; 1 is the pole at 0
-    return winding + 1 + 2 * function.axis(top).size + real
+    return winding + 1 + 2 * function.imaginary_poles(top).size + real
 
 
-def _turn(function: Function, start: complex, end: complex, apart: float) -> float | None:
+def _angle_change(function: Function, start: complex, end: complex, apart: float) -> float | None:
     """The total change of the angle of the function's value, in radians, along a straight line.
 
     ``count`` adds these changes around a rectangle, which gives the number of roots in it. The
@@ -78,18 +78,18 @@ def _turn(function: Function, start: complex, end: complex, apart: float) -> flo
     noticed.
     """
     first = 4.0 * abs(end - start) / apart  # number of the first points, if it is not extreme
-    at = np.linspace(0.0, 1.0, int(min(max(256.0, first), MAX_CONTOUR_POINTS / 2)) + 1)
-    f = function.at(np.asarray(start + at * (end - start), complex))[0]
+    fraction = np.linspace(0.0, 1.0, int(min(max(256.0, first), MAX_CONTOUR_POINTS / 2)) + 1)
+    f = function.evaluate(np.asarray(start + fraction * (end - start), complex))[0]
     for _ in range(40):
         step = np.angle(f[1:] / f[:-1])
-        fast = np.flatnonzero(~(np.abs(step) < TURN))
+        fast = np.flatnonzero(~(np.abs(step) < MAX_TURN))
         if fast.size == 0:
             return float(step.sum())
-        if at.size > MAX_CONTOUR_POINTS:
+        if fraction.size > MAX_CONTOUR_POINTS:
             return None
-        between = 0.5 * (at[fast] + at[fast + 1])
-        new = function.at(np.asarray(start + between * (end - start), complex))[0]
-        at, f = np.insert(at, fast + 1, between), np.insert(f, fast + 1, new)
+        between = 0.5 * (fraction[fast] + fraction[fast + 1])
+        new = function.evaluate(np.asarray(start + between * (end - start), complex))[0]
+        fraction, f = np.insert(fraction, fast + 1, between), np.insert(f, fast + 1, new)
     return None
 
 
@@ -103,32 +103,30 @@ def search(
     refined until ``wanted`` roots are found (conjugates counted), but at most three times. Many
     roots lie between the function's poles on the imaginary axis, so there the grid has more points.
     """
-    step = 0.25 * math.pi / function.longest  # between two points of the grid; 1/s, as all these
-    poles = np.concatenate([[0.0], function.axis(top), [top]])  # and ``top``, the last point
+    step = (
+        0.25 * math.pi / function.longest_delay
+    )  # between two points of the grid; 1/s, as all these
+    poles = np.concatenate(
+        [[0.0], function.imaginary_poles(top), [top]]
+    )  # ``top`` ends the last interval
+    intervals = np.diff(poles)[:, None]
     found = np.empty(0, np.complex128)
     for refinement in (1, 2, 4, 8):
-        # roots lie between poles, however near to each other these are
+        # points between neighbouring poles, on the imaginary axis and beside it
         part = (np.arange(2 * refinement) + 0.5) / (2 * refinement)
-        width = np.diff(poles)[:, None]
-        between = poles[:-1, None] + part * width  # imaginary parts
-        aside = width * np.linspace(-0.5, 0.5, 2 * refinement + 1)  # real parts beside the axis
+        imag = poles[:-1, None] + part * intervals
+        aside = intervals * np.linspace(-0.5, 0.5, 2 * refinement + 1)
+        between_poles = aside[:, :, None] + 1j * imag[:, None, :]
+        # points near the real axis
         real = np.linspace(left, right, 8 * refinement)
-        imag = np.concatenate([[0.0], np.geomspace(1e-4 * step, step, 8 * refinement)])
-        # points between the poles; points near the real axis; a grid over the rectangle; the roots
-        # that a coarser grid has given
-        starts = [
-            (aside[:, :, None] + 1j * between[:, None, :]).ravel(),
-            (real[:, None] + 1j * imag).ravel(),
-            (real[:, None] + 1j * np.arange(step, top, step)).ravel(),
-            found,
-        ]
-        found = _distinct(
-            function,
-            _newton(function, np.concatenate(starts), (left, right, top)),
-            left,
-            right,
-            top,
-        )
+        low = np.concatenate([[0.0], np.geomspace(1e-4 * step, step, 8 * refinement)])
+        near_real_axis = real[:, None] + 1j * low
+        # a grid over the rectangle
+        grid = real[:, None] + 1j * np.arange(step, top, step)
+        # the method also starts from the roots that the coarser grid has given
+        starts = [between_poles.ravel(), near_real_axis.ravel(), grid.ravel(), found]
+        end_points = _newton(function, np.concatenate(starts), (left, right, top))
+        found = _distinct(function, end_points, left, right, top)
         if wanted is None or with_conjugates(found) == wanted:
             break
     return found
@@ -145,28 +143,29 @@ def _newton(function: Function, z: Complex, box: tuple[float, float, float]) -> 
     where p are the nearest poles. This product has the same roots, but no pole nearby.
     """
     left, right, top = box
-    longest = function.longest
-    above = function.axis(1.5 * top)
-    far = np.full(2, math.inf)
-    poles = np.concatenate([-far, -above[::-1], [0.0], above, far])  # on the imaginary axis
-    ends = [np.empty(0, np.complex128)]
+    longest = function.longest_delay
+    # the poles on the imaginary axis, and two at infinity, so that each point has two on each side
+    positive_poles = function.imaginary_poles(1.5 * top)
+    infinite = np.full(2, math.inf)
+    poles = np.concatenate([-infinite, -positive_poles[::-1], [0.0], positive_poles, infinite])
+    end_points = [np.empty(0, np.complex128)]
     for _ in range(40):
-        f, slope, _ = function.at(z)
-        near = np.searchsorted(poles, z.imag)[:, None] + np.arange(-2, 2)  # two on either side
+        f, slope, _ = function.evaluate(z)
+        nearest = np.searchsorted(poles, z.imag)[:, None] + np.arange(-2, 2)  # of each point z
         with np.errstate(all="ignore"):
             # The derivative of f prod (z - p), divided by this product, is f'/f + sum 1/(z - p).
-            away = z.real[:, None] + 1j * (z.imag[:, None] - poles[near])
-            away = np.hstack([away, z[:, None] - function.real])
-            step = 1.0 / (slope / f + np.sum(1.0 / away, axis=1))
-            size, cap = np.abs(step), 0.5 * (np.abs(z) + 1.0 / longest)
-            z = z - np.where(size > cap, step * cap / size, step)
+            z_minus_p = z.real[:, None] + 1j * (z.imag[:, None] - poles[nearest])
+            z_minus_p = np.hstack([z_minus_p, z[:, None] - function.real_poles])
+            step = 1.0 / (slope / f + np.sum(1.0 / z_minus_p, axis=1))
+            size, longest_step = np.abs(step), 0.5 * (np.abs(z) + 1.0 / longest)
+            z = z - np.where(size > longest_step, step * longest_step / size, step)
         converged = size <= 1e-13 * np.abs(z)
-        ends.append(z[converged])
+        end_points.append(z[converged])
         inside = (z.real > 4.0 * left) & (z.real < 4.0 * right) & (np.abs(z.imag) < 1.2 * top)
         z = z[inside & ~converged]
         if z.size == 0:
             break
-    return np.concatenate([*ends, z])
+    return np.concatenate([*end_points, z])
 
 
 def _distinct(function: Function, z: Complex, left: float, right: float, top: float) -> Complex:
@@ -176,32 +175,32 @@ def _distinct(function: Function, z: Complex, left: float, right: float, top: fl
     returned, those with the largest real part first. Of two conjugate roots, the one with the
     positive imaginary part is returned.
     """
-    f, _, size = function.at(z)
+    f, _, size = function.evaluate(z)
     with np.errstate(invalid="ignore"):
         z = z[np.abs(f) <= TOLERANCE * size]  # the roots
     z = np.where(z.imag < 0, z.conj(), z)
-    near = 1e-7 / function.longest  # a root nearer to the real axis is real
-    z = np.where(z.imag < near, z.real + 0j, z)
+    real_below = 1e-7 / function.longest_delay  # a root nearer to the real axis is real
+    z = np.where(z.imag < real_below, z.real + 0j, z)
     z = z[(z.real > left) & (z.real <= right) & (z.imag < top)]
     z = z[np.argsort(z.imag, kind="stable")]
     # The points are divided where two neighbours by imaginary part are so far apart that they
     # cannot be the same root. So only points of one part need be compared, which saves time.
-    apart = 10 * near + 1e-7 * np.abs(z).max(initial=0.0)
-    gaps = np.flatnonzero(np.diff(z.imag) > apart) + 1
-    kept: list[complex] = []
-    longest = function.longest
+    separate = 10 * real_below + 1e-7 * np.abs(z).max(initial=0.0)
+    gaps = np.flatnonzero(np.diff(z.imag) > separate) + 1
+    distinct: list[complex] = []
+    longest = function.longest_delay
 
     def key(root: complex) -> tuple[float, float]:
         """For the order of the result: falling real part, then rising imaginary part."""
         return -round(root.real * longest, 9), root.imag
 
     for begin, end in itertools.pairwise([0, *gaps, z.size]):
-        part: list[complex] = []
-        for one in sorted(z[begin:end].tolist(), key=key):
-            if all(abs(one - other) > 10 * near + 1e-7 * abs(one) for other in part):
-                part.append(one)
-        kept += part
-    return np.array(sorted(kept, key=key), dtype=np.complex128)
+        group: list[complex] = []
+        for root in sorted(z[begin:end].tolist(), key=key):
+            if all(abs(root - other) > 10 * real_below + 1e-7 * abs(root) for other in group):
+                group.append(root)
+        distinct += group
+    return np.array(sorted(distinct, key=key), dtype=np.complex128)
 
 
 def with_conjugates(found: Complex) -> int:

@@ -36,11 +36,11 @@ __all__ = ["Branch", "Fold", "follow"]
 Equations = Callable[[Floats, float], Floats]  # x [n], p -> F [n], whose values are of order 1
 Slopes = Callable[[Floats, float], Floats]  # x [n], p -> [n, n + 1]: by x, then by p
 
-EXACT = 1e-12  # greatest |F| on the branch
-NUDGE = 1e-6  # step of finite differences where no slopes are given, as a fraction of ``scale``
-MOST_POINTS = 1_000_000  # greatest number of points of a branch
-ROUNDS = 12  # most steps of Newton's method
-SHORTEST = 1e-10  # shortest step, as a fraction of the longest
+MAX_RESIDUAL = 1e-12  # greatest |F| of a point that counts as a solution
+DIFFERENCE = 1e-6  # step of finite differences if no slopes are given, as a fraction of ``scale``
+MAX_POINTS = 1_000_000  # greatest number of points of a branch
+NEWTON_STEPS = 12  # most steps of Newton's method
+SHORTEST_STEP = 1e-10  # shortest step, as a fraction of the longest
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ def follow(
     same_size(x=guess)
     n, (low, high) = guess.size, ends
     positive("step", step)
-    count("most", most, 1, MOST_POINTS)
+    count("most", most, 1, MAX_POINTS)
     if np.shape(scale) not in ((), (n + 1,)):
         raise FieldError("scale", f"shape {np.shape(scale)}", f"one number, or {n + 1} of them")
     if not low < high:
@@ -126,7 +126,7 @@ def follow(
     _expect_shapes(equations, slopes, guess, parameter)
     # in the direction ``upright`` only the parameter rises; perpendicular to it, it is constant
     upright = np.append(np.zeros(n), 1.0)
-    u = curve.onto(np.append(guess, parameter) / unit, upright)
+    u = curve.in_plane(np.append(guess, parameter) / unit, upright)
     if u is None:
         raise ValueError(f"no solution is found near {guess.tolist()} at {parameter}")
     tangent = curve.tangent(u, upright if rising else -upright)
@@ -166,25 +166,29 @@ class _Curve:
     """
 
     def __init__(self, equations: Equations, slopes: Slopes | None, unit: Floats) -> None:
-        self.equations, self.given_slopes, self.unit = equations, slopes, unit
+        self.equations, self.user_slopes, self.unit = equations, slopes, unit
 
-    def value(self, u: Floats) -> Floats:
+    def equations_at(self, u: Floats) -> Floats:
         """F at the point ``u``, [n]."""
         v = u * self.unit
         return np.atleast_1d(np.asarray(self.equations(v[:-1], float(v[-1])), dtype=np.float64))
 
     def residual(self, u: Floats) -> float:
         """The greatest |F| at the point ``u``."""
-        return float(np.abs(self.value(u)).max())
+        return float(np.abs(self.equations_at(u)).max())
 
     def slopes(self, u: Floats) -> Floats:
         """The Jacobian dF/du, [n, n + 1]: n equations F, n + 1 scaled variables u."""
-        if self.given_slopes is not None:
+        if self.user_slopes is not None:
             v = u * self.unit
-            return np.asarray(self.given_slopes(v[:-1], float(v[-1])), dtype=float) * self.unit
-        nudges = NUDGE * np.eye(u.size)
+            return np.asarray(self.user_slopes(v[:-1], float(v[-1])), dtype=float) * self.unit
+        nudges = DIFFERENCE * np.eye(u.size)
         return np.stack(
-            [(self.value(u + e) - self.value(u - e)) / (2.0 * NUDGE) for e in nudges], axis=-1
+            [
+                (self.equations_at(u + e) - self.equations_at(u - e)) / (2.0 * DIFFERENCE)
+                for e in nudges
+            ],
+            axis=-1,
         )
 
     def walk(
@@ -204,7 +208,7 @@ class _Curve:
         points, tangents, folds = [u], [tangent], list[Fold]()
         length = step
         while len(points) < most:
-            found = self.onto(u + length * tangent, tangent)
+            found = self.in_plane(u + length * tangent, tangent)
             new_tangent = None if found is None else self.tangent(found, tangent)
             turns_back = new_tangent is not None and tangent[-1] * new_tangent[-1] < 0.0
             fold = self.fold(u, tangent, length) if turns_back else None
@@ -215,7 +219,7 @@ class _Curve:
                 or (turns_back and fold is None)
             ):
                 length *= 0.5
-                if length < SHORTEST * step:
+                if length < SHORTEST_STEP * step:
                     return points, tangents, folds, Status.LOST
                 continue
             if fold is not None:
@@ -228,7 +232,7 @@ class _Curve:
             length = min(step, 1.5 * length)
         return points, tangents, folds, Status.POINTS_USED_UP
 
-    def onto(self, guess: Floats, across: Floats) -> Floats | None:
+    def in_plane(self, guess: Floats, across: Floats) -> Floats | None:
         """The point at which the curve of solutions crosses a plane, or None if none is found.
 
         The next point of the curve is found in this way, even where the curve turns back. The plane
@@ -236,12 +240,12 @@ class _Curve:
         Newton's method starts at ``guess``.
         """
         u = guess
-        for _ in range(ROUNDS):
+        for _ in range(NEWTON_STEPS):
             # n + 1 equations for the n + 1 scaled variables: F = 0, and u lies in the plane
-            misfit = np.append(self.value(u), across @ (u - guess))
+            misfit = np.append(self.equations_at(u), across @ (u - guess))
             if not np.all(np.isfinite(misfit)):
                 return None
-            if np.abs(misfit).max() <= EXACT:
+            if np.abs(misfit).max() <= MAX_RESIDUAL:
                 return u
             try:
                 u = u - np.linalg.solve(np.vstack([self.slopes(u), across]), misfit)
@@ -275,7 +279,7 @@ class _Curve:
         def rise_of_p(distance: float) -> float:
             """The tangent's component along p, ``distance`` from the start; 0 at the fold."""
             nonlocal latest
-            point = self.onto(u + distance * tangent, tangent)
+            point = self.in_plane(u + distance * tangent, tangent)
             if point is None:
                 return math.nan
             latest = point

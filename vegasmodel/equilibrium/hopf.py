@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vegasmodel.equilibrium._checks import count, positive, same_size
-from vegasmodel.equilibrium.continuation import MOST_POINTS, Equations, follow
+from vegasmodel.equilibrium.continuation import MAX_POINTS, Equations, follow
 from vegasmodel.equilibrium.stability import Loop, assess, characteristic
 from vegasmodel.fields import kinds
 from vegasmodel.fields.errors import FieldError
@@ -32,9 +32,11 @@ __all__ = ["Crossing", "Jump", "Make", "Scan", "crossings", "trace"]
 Make = Callable[[float, float], Loop | None]  # the loop at (x, y); None: no equilibrium there
 
 STEP = 0.2  # greatest step along the curve, in the variables (ln x, ln w, ln y)
-ASIDE = 1e-5  # a root right of the imaginary axis by more than this fraction of w is another root
-ROUND = 1e-12  # fraction of x by which rounding may put a result outside its interval
-NEAR = 1.001  # factor between the ends of the interval in which Newton's method begins
+# Rounding may put the root i w slightly to the right of the imaginary axis. A root that is farther
+# to the right than this fraction of w is another root, which makes the equilibrium unstable.
+RIGHT_OF_AXIS = 1e-5
+ROUNDING = 1e-12  # fraction of x by which rounding may put a result outside its interval
+CLOSE = 1.001  # Newton's method begins when the upper end of the interval is this times the lower
 
 
 @dataclass(frozen=True)
@@ -103,12 +105,13 @@ def crossings(make: Make, xs: Floats, y: float) -> Scan:
     points: list[Crossing] = []
     jumps: list[Jump] = []
     stable: list[bool | None] = []
-    before: tuple[float, float] | None = None  # the value before x, and ``_growth`` there
+    # the value before x, and the largest real part of the roots there
+    before: tuple[float, float] | None = None
     for x in xs:
-        growth = _growth(make, float(x), y)
+        growth = _largest_real_part(make, float(x), y)
         stable.append(None if growth is None else growth < 0.0)
         if before is not None and growth is not None and (before[1] < 0.0) != (growth < 0.0):
-            change = _between(make, before[0], float(x), y)
+            change = _locate_change(make, before[0], float(x), y)
             if isinstance(change, Jump):
                 jumps.append(change)
             else:
@@ -136,7 +139,7 @@ def trace(
     for name, pair in (("x_range", x_range), ("y_range", y_range)):
         if not 0.0 < pair[0] < pair[1] < math.inf:
             raise FieldError(name, pair, "two positive numbers, the lower one first")
-    count("most", most, 1, MOST_POINTS)
+    count("most", most, 1, MAX_POINTS)
     ends = (math.log(y_range[0]), math.log(y_range[1]))
     # the unknowns ln x and ln w, and the parameter ln y, at which ``follow`` begins
     u, y = np.log([begin.x, begin.frequency]), min(max(math.log(begin.y), ends[0]), ends[1])
@@ -148,12 +151,14 @@ def trace(
             within=lambda v: low <= v[0] <= high,
         )  # fmt: skip
         points = np.column_stack([branch.x, branch.parameter])
-        halves.append(points[: -1 if branch.status == Status.LEFT_RANGE else None])
+        if branch.status == Status.LEFT_RANGE:  # the last point is outside the ranges
+            points = points[:-1]
+        halves.append(points)
     # the first half backwards, then the second; ``begin`` is in both
     return [_crossing(make, *point) for point in np.exp([*halves[0][::-1], *halves[1][1:]])]
 
 
-def _growth(make: Make, x: float, y: float) -> float | None:
+def _largest_real_part(make: Make, x: float, y: float) -> float | None:
     """The largest real part, in 1/s, of the characteristic roots at the parameters ``x`` and ``y``.
 
     The result is None if there is no equilibrium, or if its stability is not known. If no root was
@@ -170,23 +175,23 @@ def _growth(make: Make, x: float, y: float) -> float | None:
     return found.root.real
 
 
-def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
+def _locate_change(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
     """The change of stability at ``y`` that lies between x = ``low`` and x = ``high``.
 
     The interval of x is divided at its geometric mean, and the half with the change is kept, until
-    ``high`` is at most ``NEAR`` times ``low``. Newton's method then searches for the value of x at
+    ``high`` is at most ``CLOSE`` times ``low``. Newton's method then searches for the value of x at
     which two characteristic roots are on the imaginary axis. If it finds none in the interval, the
     change is a ``Jump``. It is also a ``Jump`` if there is no equilibrium at a value of x that
     the bisection tries.
     """
-    at_low = _growth(make, low, y)
-    while high / low > NEAR:
+    at_low = _largest_real_part(make, low, y)
+    while high / low > CLOSE:
         middle = math.sqrt(low * high)
-        at_middle = _growth(make, middle, y)
+        at_middle = _largest_real_part(make, middle, y)
         if at_middle is None or at_low is None:
             return Jump(low, high, y)
         low, high = (middle, high) if (at_middle < 0.0) == (at_low < 0.0) else (low, middle)
-    for end in (high, low):  # from which Newton's method begins, with the root found there
+    for end in (high, low):  # Newton's method begins with the root at one end, or at the other
         loop = make(end, y)
         w = 0.0 if loop is None else abs(assess(loop).root.imag)
         if w > 0.0:
@@ -199,7 +204,7 @@ def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
             except ValueError:
                 continue
             x, w = np.exp(point.x[0])
-            if low * (1.0 - ROUND) <= x <= high * (1.0 + ROUND):
+            if low * (1.0 - ROUNDING) <= x <= high * (1.0 + ROUNDING):
                 return _crossing(make, min(max(x, low), high), w, y)
     return Jump(low, high, y)
 
@@ -237,6 +242,6 @@ def _crossing(make: Make, x: float, w: float, y: float) -> Crossing:
     if loop is None:
         return Crossing(float(x), float(y), float(w), math.nan, False)
     verdict = assess(loop)
-    leading = verdict.complete and not np.any(verdict.roots.real > ASIDE * w)
+    leading = verdict.complete and not np.any(verdict.roots.real > RIGHT_OF_AXIS * w)
     residual = float(np.hypot(*_relative(loop, float(w))))
     return Crossing(float(x), float(y), float(w), residual, bool(leading))

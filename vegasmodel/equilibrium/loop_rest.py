@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,7 +58,7 @@ from vegasmodel.metrics import Floats
 __all__ = ["Rest", "Sources", "about_red", "rest"]
 
 RESIDUAL = 1e-6  # greatest ``Rest.residual`` of an equilibrium that counts as found
-SAME = 1e-9  # greatest relative distance of a value from a limit that counts as reached
+AT_LIMIT = 1e-9  # greatest relative distance of a value from a limit that counts as reached
 
 
 @kinds.checked
@@ -139,46 +140,20 @@ def rest(
     numbers("loss", loss, high=1.0, below=True)
     numbers("weight", weight, high=1.0, above=True)
 
-    def dropped(base: float) -> float:
-        """The fraction of the packets that RED drops at this base drop probability."""
-        return 0.0 if curve is None else float(effective(base, curve.spacing))
-
     def delivered(queue: float, base: float) -> float:
         """The sum of the rates, less lost packets, at this queue and base drop probability."""
-        p = loss + (1.0 - loss) * dropped(base)
+        p = loss + (1.0 - loss) * _drop_fraction(curve, base)
         return float(
             ((1.0 - p) * _windows(sources, queue / c, p) / (sources.rtt + queue / c)).sum()
         )
 
-    if delivered(0.0, 0.0) <= c:
-        return (
-            "the flows do not fill the link, so there is no queue whose delay they could react to"
-        )
-    # the curve along which the equilibrium is searched; an infinite one is cut off where the flows
-    # no longer fill the link
-    corners, over = _corners(buffer, curve)
-    if corners[-1, 0] == math.inf:
-        long = (high for high in 2.0 ** np.arange(50) if delivered(high, 0.0) < c)
-        corners[-1, 0] = next(long, math.inf)
-    if corners[-1, 0] == math.inf:
-        return (
-            "there is no equilibrium: nothing ends the growth of a window; a finite buffer, "
-            "random loss or max_window would"
-        )
-    if any(abs(delivered(*at) / c - 1.0) <= rounding(sources.rtt.size) for at in corners[1:-1]):
-        return (
-            "the equilibrium's queue is exactly RED's min_threshold or max_threshold, where the "
-            "slope of the drop probability jumps, so the equations cannot be linearised there; a "
-            "slightly different threshold avoids this"
-        )
-    found = crossing(lambda first, t: delivered(*on_curve(corners, first, t)) - c, len(corners) - 1)
-    if found is None or delivered(*corners[-1]) >= c:
-        return over
+    found = _where_link_is_full(delivered, c, sources.rtt.size, buffer, curve)
+    if isinstance(found, str):
+        return found
     # the equilibrium is at the queue ``q`` and RED's base drop probability ``base``
-    first, _, t = found
-    q, base = on_curve(corners, first, t)
-    early = dropped(base)
-    p = loss + (1.0 - loss) * early
+    q, base = found
+    p_red = _drop_fraction(curve, base)
+    p = loss + (1.0 - loss) * p_red
     W = _windows(sources, q / c, p)
     R, rate = sources.rtt + q / c, W / (sources.rtt + q / c)
     residual = float((1.0 - p) * rate.sum() / c - 1.0)
@@ -187,13 +162,57 @@ def rest(
             "the equilibrium cannot be computed exactly enough: the windows are so large that a "
             "rounding error of the queue changes the rates too much"
         )
-    steep = 0.0 if curve is None else (1.0 - loss) * _steep(curve, q, early)
+    drop_slope = 0.0 if curve is None else (1.0 - loss) * _drop_slope(curve, q, p_red)
     slope, climb = _slope_and_climb(sources, W, q / c, p)
     # At each arriving packet, RED multiplies the old average by 1 - weight. So with ``rate``
     # packets per second, the average follows the queue at the speed K = -ln(1 - weight) rate.
     pole = math.inf if weight == 1.0 or curve is None else -math.log1p(-weight) * float(rate.sum())
-    loop = Loop(R, rate, slope, W, climb, p, steep, pole)
+    loop = Loop(R, rate, slope, W, climb, p, drop_slope, pole)
     return Rest(q / c, W, p, residual, loop)
+
+
+def _drop_fraction(curve: Curve | None, base: float) -> float:
+    """The fraction of the packets that RED drops at the base drop probability ``base``."""
+    return 0.0 if curve is None else float(effective(base, curve.spacing))
+
+
+def _where_link_is_full(
+    delivered: Callable[[float, float], float],
+    c: float,
+    n: int,
+    buffer: float,
+    curve: Curve | None,
+) -> tuple[float, float] | str:
+    """The queue, and RED's base drop probability, at which ``n`` flows fill a link of capacity c.
+
+    ``delivered(queue, base drop probability)`` is the sum of the rates of the packets that are not
+    lost. It falls along RED's curve; without RED the probability is always 0. If no point of the
+    curve is such an equilibrium, or if it is a corner, the result is the message of ``rest``.
+    """
+    if delivered(0.0, 0.0) <= c:
+        return (
+            "the flows do not fill the link, so there is no queue whose delay they could react to"
+        )
+    corners, message = _corners(buffer, curve)
+    if corners[-1, 0] == math.inf:  # end the curve where the flows no longer fill the link
+        long_enough = (queue for queue in 2.0 ** np.arange(50) if delivered(queue, 0.0) < c)
+        corners[-1, 0] = next(long_enough, math.inf)
+    if corners[-1, 0] == math.inf:
+        return (
+            "there is no equilibrium: nothing ends the growth of a window; a finite buffer, "
+            "random loss or max_window would"
+        )
+    if any(abs(delivered(*corner) / c - 1.0) <= rounding(n) for corner in corners[1:-1]):
+        return (
+            "the equilibrium's queue is exactly RED's min_threshold or max_threshold, where the "
+            "slope of the drop probability jumps, so the equations cannot be linearised there; a "
+            "slightly different threshold avoids this"
+        )
+    found = crossing(lambda first, t: delivered(*on_curve(corners, first, t)) - c, len(corners) - 1)
+    if found is None or delivered(*corners[-1]) >= c:
+        return message
+    first, _, t = found
+    return on_curve(corners, first, t)
 
 
 @kinds.checked
@@ -214,7 +233,7 @@ def about_red(
     """
     positive("capacity", capacity)
     numbers("weight", weight, high=1.0, above=True)
-    T, alpha, x, most, every, vegas = np.broadcast_arrays(
+    T, alpha, x, max_window, ack_every, vegas = np.broadcast_arrays(
         *(np.asarray(v, float) for v in (flows.rtt, flows.alpha, flows.over_estimate)),
         *(np.asarray(v, float) for v in (flows.max_window, flows.ack_every)),
         np.asarray(flows.vegas, dtype=bool),
@@ -223,22 +242,22 @@ def about_red(
     sent = root.rates / (1.0 if curve.ecn else 1.0 - root.loss)  # rates before losses
     R, W = T + s, sent * (T + s)
     with np.errstate(divide="ignore", invalid="ignore"):
-        at_threshold = vegas & (sent * (s - x) >= alpha * (1.0 - SAME))
+        at_threshold = vegas & (sent * (s - x) >= alpha * (1.0 - AT_LIMIT))
         slope = np.where(at_threshold, (T + x) / (s - x), 0.0)
-    by_losses = ~at_threshold & (most * (1.0 - SAME) > W)  # losses limit the window
+    by_losses = ~at_threshold & (max_window * (1.0 - AT_LIMIT) > W)  # losses limit the window
     # the speed at which RED's average follows the queue, as in ``rest``
     pole = math.inf if weight == 1.0 else -math.log1p(-weight) * float(sent.sum())
-    steep = _steep(curve, root.queue, root.loss)
+    drop_slope = _drop_slope(curve, root.queue, root.loss)
     d = cuts(flows, curve)
-    growth = np.where(vegas, 1.0, 1.0 / every)
+    growth = np.where(vegas, 1.0, 1.0 / ack_every)
     # Round trips per packet: ``unlimited`` by the square-root law alone; ``limited`` gives more if
     # max_window keeps the window below its peaks. Per round trip p W packets are lost, and each
     # loss takes (1 - d) W from the window.
-    unlimited = np.sqrt(every * root.loss) / square_root(1.0, 1.0, 1.0, d)
-    below_peaks = limited(root.loss, most, every, d) > unlimited
+    unlimited = np.sqrt(ack_every * root.loss) / square_root(1.0, 1.0, 1.0, d)
+    below_peaks = limited(root.loss, max_window, ack_every, d) > unlimited
     growth = np.where(below_peaks, np.minimum(growth, root.loss * (1.0 - d) * W**2), growth)
     climb = np.where(by_losses, growth, 0.0)
-    return Loop(R, sent, slope, W, climb, root.loss, steep, pole, curve.ecn)
+    return Loop(R, sent, slope, W, climb, root.loss, drop_slope, pole, curve.ecn)
 
 
 def _corners(buffer: float, curve: Curve | None) -> tuple[Floats, str]:
@@ -250,8 +269,10 @@ def _corners(buffer: float, curve: Curve | None) -> tuple[Floats, str]:
     probability is 0.
     """
     if curve is None:
-        said = "the flows overflow the buffer, so their windows move in a cycle without equilibrium"
-        return np.array([(0.0, 0.0), (buffer, 0.0)]), said
+        message = (
+            "the flows overflow the buffer, so their windows move in a cycle without equilibrium"
+        )
+        return np.array([(0.0, 0.0), (buffer, 0.0)]), message
     buffer = min(buffer, curve.buffer)
     if buffer <= 0.0:
         corners = np.zeros((1, 2))
@@ -270,7 +291,7 @@ def _corners(buffer: float, curve: Curve | None) -> tuple[Floats, str]:
     )
 
 
-def _steep(curve: Curve, queue: float, p: float) -> float:
+def _drop_slope(curve: Curve, queue: float, p: float) -> float:
     """The derivative of RED's drop probability p with respect to its average queue.
 
     It is 0 if p is 0. Otherwise it is the slope of the base probability p_b, times the derivative
@@ -302,8 +323,8 @@ def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
     """
     gap = s - sources.over_estimate
     with np.errstate(divide="ignore", invalid="ignore"):
-        above = np.where(sources.linux, sources.rtt + sources.over_estimate, sources.rtt + s)
-        edge = np.where(gap > 0.0, sources.edge * above / gap, np.inf)
+        divisor_rtt = np.where(sources.linux, sources.rtt + sources.over_estimate, sources.rtt + s)
+        edge = np.where(gap > 0.0, sources.edge * divisor_rtt / gap, np.inf)
         by_loss = np.sqrt(sources.climb / ((1.0 - sources.decrease) * p))
     return edge, by_loss
 
@@ -325,7 +346,7 @@ def _slope_and_climb(sources: Sources, W: Floats, s: float, p: float) -> tuple[F
     by_backlog, by_loss = _limits(sources, s, p)
     free = (sources.least < W) & (sources.most > W)
     at_threshold = free & (by_backlog <= by_loss)
-    above = np.where(sources.linux, sources.rtt + s, sources.rtt + sources.over_estimate)
+    other_rtt = np.where(sources.linux, sources.rtt + s, sources.rtt + sources.over_estimate)
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.where(at_threshold, above / (s - sources.over_estimate), 0.0)
+        slope = np.where(at_threshold, other_rtt / (s - sources.over_estimate), 0.0)
     return slope, np.where(free & ~at_threshold, sources.climb, 0.0)

@@ -39,10 +39,12 @@ from vegasmodel.equilibrium._roots import TOLERANCE, Complex
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
-LIKE = 1e-9  # relative difference below which two RTTs count as one
-SMALL = 0.02  # above the frequencies searched, the terms of F from losses add up to less
+SAME_RTT = 1e-9  # relative difference below which two RTTs count as one
+SMALL_TERMS = 0.02  # above the frequencies searched, the terms of F from losses add up to less
 MAX_PERIODS = 2000  # in the longest RTT, at the highest frequency; more would take gigabytes
-WIDE = 6.0  # disturbances that shrink to e^-6 or less within the longest RTT are not looked for
+# Disturbances that shrink to e^-MAX_DECAY or less within the longest RTT are not looked for: they
+# decay fast.
+MAX_DECAY = 6.0
 
 
 @kinds.checked
@@ -225,7 +227,7 @@ def characteristic(loop: Loop, z: complex | Complex) -> tuple[Complex, Complex, 
     return value, slope, size
 
 
-class _Reacts(NamedTuple):
+class _WindowConstants(NamedTuple):
     """What determines g(z), the reaction of a flow's window (``_reaction``).
 
     The symbols are those of ``Loop``.
@@ -236,24 +238,25 @@ class _Reacts(NamedTuple):
     decay: float  # m lambda/W^2, 1/s
 
 
-def _classes(loop: Loop) -> list[tuple[float, float, _Reacts]]:
+def _classes(loop: Loop) -> list[tuple[float, float, _WindowConstants]]:
     """The flows, grouped into classes; flows of one class contribute equal terms to F.
 
     F is the characteristic function. Computing one term for each class, and not for each flow,
     saves time. Each class is returned as three values: its fraction of the sum of all rates, its
     RTT in s, and what determines the reaction of its windows.
     """
-    classes: dict[tuple[float, _Reacts], list[float]] = {}  # the rates of the flows of each class
+    # the rates of the flows of each class
+    classes: dict[tuple[float, _WindowConstants], list[float]] = {}
     total = float(loop.rate.sum())
     for R, rate, gamma, W, m in zip(
         loop.rtt, loop.rate, loop.slope, loop.window, loop.climb, strict=True
     ):
-        reacts = _Reacts(float(gamma), float(m / W), float(m * rate / W**2))
+        reacts = _WindowConstants(float(gamma), float(m / W), float(m * rate / W**2))
         classes.setdefault((float(R), reacts), []).append(float(rate))
     return [(math.fsum(rates) / total, R, reacts) for (R, reacts), rates in classes.items()]
 
 
-def _reaction(loop: Loop, reacts: _Reacts, z: Complex, lag: Complex) -> tuple[Any, Any]:
+def _reaction(loop: Loop, reacts: _WindowConstants, z: Complex, lag: Complex) -> tuple[Any, Any]:
     """How the window of a flow reacts to the queueing delay: the function g(z), and dg/dz.
 
     If the queueing delay that the ACKs report changes by sigma e^zt, the window W changes by
@@ -285,9 +288,9 @@ def _reaction(loop: Loop, reacts: _Reacts, z: Complex, lag: Complex) -> tuple[An
         return -gamma, 0.0
     # the capacity: the link is full, and carries all packets that RED does not drop
     c = float(loop.rate.sum()) * (1.0 if loop.marks else 1.0 - loop.loss)
-    own = z + 2.0 * decay
-    g = -growth * loop.steep / loop.loss * c / (lag * own)
-    return g, -g * (1.0 / own + 1.0 / loop.pole / lag)
+    z_plus_2_decay = z + 2.0 * decay
+    g = -growth * loop.steep / loop.loss * c / (lag * z_plus_2_decay)
+    return g, -g * (1.0 / z_plus_2_decay + 1.0 / loop.pole / lag)
 
 
 @kinds.checked
@@ -315,19 +318,22 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
     if left is not None:
         positive("left", left)
     longest = float(loop.rtt.max())
-    right = _right(loop)
-    high = _clear(loop, _top(loop) if top is None else float(top))
+    right = _right_side(loop)
+    high = _between_poles(loop, _top_side(loop) if top is None else float(top))
     to_left = 0.25 / longest if left is None else float(left)  # from the imaginary axis, 1/s
     if high * longest > 2.0 * math.pi * MAX_PERIODS:
         none = np.empty(0, np.complex128)
         return Stability(_stable(loop, none, False), loop.gain, none, 0.0, False, -to_left, high)
     function = _roots.Function(
-        lambda z: characteristic(loop, z), lambda top: _axis(loop, top), _real_poles(loop), longest
+        lambda z: characteristic(loop, z),
+        lambda top: _imaginary_poles(loop, top),
+        _real_poles(loop),
+        longest,
     )
     while True:
-        edge = _beside(loop, -to_left)
+        edge = _left_side(loop, -to_left)
         count = _roots.count(function, edge, right, high)
-        if count != 0 or to_left * longest >= WIDE or left is not None:
+        if count != 0 or to_left * longest >= MAX_DECAY or left is not None:
             break
         to_left *= 2.0
     found = _roots.search(function, edge, right, high, count)
@@ -352,7 +358,7 @@ def _stable(loop: Loop, roots: Complex, complete: bool) -> bool | None:
     return True if complete else None
 
 
-def _right(loop: Loop) -> float:
+def _right_side(loop: Loop) -> float:
     """An upper bound of the real parts of all characteristic roots, 1/s.
 
     A flow's term in the characteristic function is mu (1 + (1 - g)/(e^zR - 1)), and the mu add up
@@ -372,11 +378,11 @@ def _right(loop: Loop) -> float:
         x *= 1.5
 
 
-def _top(loop: Loop) -> float:
+def _top_side(loop: Loop) -> float:
     """A frequency in 1/s above which losses hardly change the characteristic function.
 
-    At this frequency the terms of the function that come from losses add up to less than ``SMALL``.
-    It is at least 4 pi/R with the shortest RTT R: two periods within this RTT.
+    At this frequency the terms of the function that come from losses add up to less than
+    ``SMALL_TERMS``. It is at least 4 pi/R with the shortest RTT R: two periods within this RTT.
     """
     w, total = 4.0 * math.pi / float(loop.rtt.min()), float(loop.rate.sum())
     if loop.plain:
@@ -387,39 +393,39 @@ def _top(loop: Loop) -> float:
         for share, _, reacts in _classes(loop):
             if reacts.growth > 0.0:
                 terms += share * abs(complex(_reaction(loop, reacts, z, lag)[0]))
-        if terms < SMALL:
+        if terms < SMALL_TERMS:
             return w
         w *= 1.3
 
 
-def _periods(loop: Loop) -> Floats:
+def _different_rtts(loop: Loop) -> Floats:
     """The different RTTs of the flows; RTTs that differ only by rounding errors count as one."""
     each = np.unique(loop.rtt)
-    return np.asarray(each[np.concatenate([[True], np.diff(each) > LIKE * each[1:]])])
+    return np.asarray(each[np.concatenate([[True], np.diff(each) > SAME_RTT * each[1:]])])
 
 
-def _axis(loop: Loop, top: float) -> Floats:
+def _imaginary_poles(loop: Loop, top: float) -> Floats:
     """The poles of the characteristic function on the imaginary axis: frequencies 2 pi k/R.
 
     R are the flows' RTTs, k = 1, 2, ...  Returns each frequency below ``top`` once, in 1/s.
     """
-    each = [2 * np.pi / R * np.arange(1, int(top * R / 6.28) + 2) for R in _periods(loop)]
+    each = [2 * np.pi / R * np.arange(1, int(top * R / 6.28) + 2) for R in _different_rtts(loop)]
     poles = np.sort(np.concatenate(each))
     poles = poles[poles < top]
-    return poles[np.diff(poles, prepend=0.0) > 10 * LIKE * poles] if poles.size else poles
+    return poles[np.diff(poles, prepend=0.0) > 10 * SAME_RTT * poles] if poles.size else poles
 
 
-def _clear(loop: Loop, top: float) -> float:
+def _between_poles(loop: Loop, top: float) -> float:
     """A frequency at or slightly above ``top``, 1/s, far from the poles on the imaginary axis.
 
     The characteristic function has poles at the frequencies 2 pi k/R, where R are the flows' RTTs
     and k = 1, 2, ... The rectangle in which roots are searched ends at the returned frequency. Its
     border must not pass near a pole, because the function changes too fast there.
     """
-    near, R = top * np.linspace(1.0, 1.05, 400), _periods(loop)[:, None]
-    turns = near * R / (2 * np.pi)
-    away = (np.abs(turns - np.round(turns)) / R).min(axis=0)
-    return float(near[int(np.argmax(away))])
+    candidates, R = top * np.linspace(1.0, 1.05, 400), _different_rtts(loop)[:, None]
+    turns = candidates * R / (2 * np.pi)
+    distance = (np.abs(turns - np.round(turns)) / R).min(axis=0)
+    return float(candidates[int(np.argmax(distance))])
 
 
 def _real_poles(loop: Loop) -> Floats:
@@ -430,7 +436,7 @@ def _real_poles(loop: Loop) -> Floats:
     return np.unique([*decays, *([-loop.pole] if math.isfinite(loop.pole) else [])])
 
 
-def _beside(loop: Loop, edge: float) -> float:
+def _left_side(loop: Loop, edge: float) -> float:
     """The real part, in 1/s, of the left side of the rectangle in which roots are searched.
 
     It is ``edge``, unless a real pole of the characteristic function is close to ``edge``. Then the
