@@ -35,18 +35,17 @@ from vegasmodel.metrics import Floats
 from vegasmodel.stacks import find
 
 Bools = NDArray[np.bool_]
-MAX_FLOWS = 10  # greatest number of flows for which ``_paths`` tries all sets of flows
+MAX_FLOWS = 10  # greatest number of flows for which ``_families`` tries all sets of flows
 _HALVINGS = 50  # most halvings of an interval of the gap
-_OPEN = 20_000  # greatest number of intervals that still need halving
+_MAX_TO_HALVE = 20_000  # greatest number of intervals that are halved in one step
 
 
 @dataclass(frozen=True)
-class _Boxes:
+class _Limits:
     """The flows and their link: the arguments of ``jain_range``, which explains them.
 
-    At a given queueing delay, the rate of each of the n flows lies between two limits. So the
-    possible rates fill a box with n axes. ``linux`` says whether the flows compute their backlogs
-    as Linux does.
+    At a given queueing delay, the limits of a flow's backlog give the limits of its rate. ``linux``
+    says whether the flows compute their backlogs as Linux does.
     """
 
     a: Floats  # [n] the least backlogs, packets
@@ -90,37 +89,37 @@ def jain_range(
     are the over-estimates of baseRTT in s, c is the capacity in pkt/s, and rtt [n] are the
     propagation delays in s. ``variant`` names the TCP implementation.
 
-    Raises ``ValueError`` if an entry of a is 0, or if there are too many flows for ``_paths``.
+    Raises ``ValueError`` if an entry of a is 0, or if there are too many flows for ``_families``.
     The search for the least or the greatest index divides the range of the queueing delay into
     intervals, and halves those that may hold it. Raises ``RuntimeError`` if it must halve more than
-    ``_OPEN`` of them in one step.
+    ``_MAX_TO_HALVE`` of them in one step.
     """
     if np.any(a == 0.0):
         raise ValueError(
             "a flow may rest without packets in the queue, and then get almost nothing; so Jain's "
             "index has no least value; a larger alpha gives it one"
         )
-    boxes, n = _Boxes(a, b, x, c, rtt, find(variant).backlog_over_base), x.size
+    limits, n = _Limits(a, b, x, c, rtt, find(variant).backlog_over_base), x.size
     # Jain's index is (sum r)^2/(n sum r^2), and the rates r add up to the capacity c
-    greatest = 1.0 if _fair(boxes) else c * c / (n * _least_squares(boxes))
-    return c * c / (n * _most_squares(boxes)), greatest
+    greatest = 1.0 if _can_be_equal(limits) else c * c / (n * _least_squares(limits))
+    return c * c / (n * _most_squares(limits)), greatest
 
 
-def _fair(boxes: _Boxes) -> bool:
+def _can_be_equal(limits: _Limits) -> bool:
     """Whether there is an equilibrium in which all n flows have the same rate, c/n."""
-    n, variant = boxes.x.size, "linux" if boxes.linux else "paper"
+    n, variant = limits.x.size, "linux" if limits.linux else "paper"
     # for each flow alone, the queueing delays at which it has the rate c/n with its least and with
     # its greatest backlog; at each delay in between, some allowed backlog gives this rate
     low, high = (
         secular.balance(
-            edge[:, None], boxes.x[:, None], boxes.c / n, boxes.rtt[:, None], variant
+            edge[:, None], limits.x[:, None], limits.c / n, limits.rtt[:, None], variant
         ).delay
-        for edge in (boxes.a, boxes.b)
+        for edge in (limits.a, limits.b)
     )
     return bool(low.max() <= high.min())
 
 
-def _least_squares(boxes: _Boxes) -> float:
+def _least_squares(limits: _Limits) -> float:
     """The least sum of squared rates over all equilibria; Jain's index is greatest there.
 
     Flow i's rate r_i lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g). Here g is the gap, the
@@ -135,13 +134,13 @@ def _least_squares(boxes: _Boxes) -> float:
 
     with psi_i = -dphi_i/dg, and (x)^+ the larger of x and 0.
     """
-    ends = boxes.gaps(np.stack([boxes.a, boxes.b]))
+    extreme_gaps = limits.gaps(np.stack([limits.a, limits.b]))
 
     def parts(g: Floats) -> tuple[Floats, ...]:
         """At the gaps g: psi_i, (level - u_i)^+ and (l_i - level)^+, three arrays [m, n]."""
-        phi, psi = boxes.phi(g)
-        low, high = boxes.a * phi, boxes.b * phi
-        level = _level(low, high, boxes.c)[:, None]
+        phi, psi = limits.phi(g)
+        low, high = limits.a * phi, limits.b * phi
+        level = _level(low, high, limits.c)[:, None]
         return psi, np.maximum(level - high, 0.0), np.maximum(low - level, 0.0)
 
     def unsettled(_: Any, left: Floats, right: Floats) -> Bools:
@@ -150,18 +149,25 @@ def _least_squares(boxes: _Boxes) -> float:
         As g grows, psi_i and (l_i - level)^+ fall, and (level - u_i)^+ rises. So the values at the
         two ends give bounds of the two sums in the derivative, ``rise`` and ``fall``.
         """
-        (psi, up, down), (psi_r, up_r, down_r) = parts(left), parts(right)
-        most_rise, least_rise = (up_r * boxes.b * psi).sum(-1), (up * boxes.b * psi_r).sum(-1)
-        most_fall, least_fall = (down * boxes.a * psi).sum(-1), (down_r * boxes.a * psi_r).sum(-1)
+        psi_left, above_left, below_left = parts(left)
+        psi_right, above_right, below_right = parts(right)
+        most_rise = (above_right * limits.b * psi_left).sum(-1)
+        least_rise = (above_left * limits.b * psi_right).sum(-1)
+        most_fall = (below_left * limits.a * psi_left).sum(-1)
+        least_fall = (below_right * limits.a * psi_right).sum(-1)
         return np.asarray((least_rise < most_fall) & (most_rise > least_fall))
 
     def squares(_: Any, g: Floats) -> Floats:
         """The least sum of squared rates at each of the gaps g."""
-        phi, _unused = boxes.phi(g)
-        low, high = boxes.a * phi, boxes.b * phi
-        return np.asarray((np.clip(_level(low, high, boxes.c)[:, None], low, high) ** 2).sum(-1))
+        phi, _unused = limits.phi(g)
+        low, high = limits.a * phi, limits.b * phi
+        return np.asarray((np.clip(_level(low, high, limits.c)[:, None], low, high) ** 2).sum(-1))
 
-    return float(_candidates(unsettled, squares, np.zeros(1, dtype=int), ends[:1], ends[1:]).min())
+    return float(
+        _values_with_extremum(
+            unsettled, squares, np.zeros(1, dtype=int), extreme_gaps[:1], extreme_gaps[1:]
+        ).min()
+    )
 
 
 def _level(low: Floats, high: Floats, c: float) -> Floats:
@@ -190,7 +196,7 @@ def _level(low: Floats, high: Floats, c: float) -> Floats:
     return out
 
 
-def _most_squares(boxes: _Boxes) -> float:
+def _most_squares(limits: _Limits) -> float:
     """The greatest sum of squared rates over all equilibria; Jain's index is least there.
 
     Flow i's rate r_i lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g). Here g is the gap, the
@@ -206,54 +212,60 @@ def _most_squares(boxes: _Boxes) -> float:
     The first sum is over the flows with r_i = l_i, the second over U. The gap runs from the one at
     which r_j = l_j to the one at which r_j = u_j.
     """
-    n = boxes.x.size
+    n = limits.x.size
     # For each choice: which flows are in U, and the number of flow j, whose backlog may vary. Along
-    # a choice r_j runs from l_j to u_j. ``after`` is ``at_upper`` with flow j added.
-    at_upper, between = _paths(boxes)  # [m, n] bool, [m]
-    after = at_upper.copy()
-    after[np.arange(len(between)), between] = True
-    gaps = [boxes.gaps(np.where(mask, boxes.b, boxes.a)) for mask in (at_upper, after)]
-    at_lower = ~after
+    # a choice r_j runs from l_j to u_j. ``at_upper_after`` is ``at_upper`` with flow j added.
+    at_upper, between = _families(limits)  # [m, n] bool, [m]
+    at_upper_after = at_upper.copy()
+    at_upper_after[np.arange(len(between)), between] = True
+    gaps = [limits.gaps(np.where(mask, limits.b, limits.a)) for mask in (at_upper, at_upper_after)]
+    at_lower = ~at_upper_after
 
-    def parts(path: Any, g: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """At the gaps g, for the choices number ``path``, four arrays.
+    def parts(family: Any, g: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """At the gaps g, for the choices number ``family``, four arrays.
 
         They are the psi_i, the rates at a bound (0 for flow j), r_j, and the backlogs at a bound.
         """
-        phi, psi = boxes.phi(g)
-        edge = np.where(at_upper[path], boxes.b, boxes.a)
+        phi, psi = limits.phi(g)
+        edge = np.where(at_upper[family], limits.b, limits.a)
         rates = edge * phi
-        rates[np.arange(len(g)), between[path]] = 0.0
-        r_j = (boxes.c - rates.sum(-1))[:, None]
+        rates[np.arange(len(g)), between[family]] = 0.0
+        r_j = (limits.c - rates.sum(-1))[:, None]
         return psi, rates, r_j, edge
 
-    def unsettled(path: Any, left: Floats, right: Floats) -> Bools:
+    def unsettled(family: Any, left: Floats, right: Floats) -> Bools:
         """Whether the derivative may have either sign between the gaps ``left`` and ``right``.
 
         In each term edge psi_i is positive and falls as g grows. The other factor is r_j - l_i,
         which rises, or u_i - r_j, which falls.
         """
-        ends = (parts(path, left), parts(path, right))
-        psi, psi_r, edge = ends[0][0], ends[1][0], ends[0][3]
-        over_l = [np.where(at_lower[path], r_j - rates, 0.0) for _, rates, r_j, _ in ends]
-        under_u = [np.where(at_upper[path], rates - r_j, 0.0) for _, rates, r_j, _ in ends]
-        most = _upper(over_l[1], psi, psi_r) - _lower(under_u[1], psi, psi_r)
-        least = _lower(over_l[0], psi, psi_r) - _upper(under_u[0], psi, psi_r)
+        ends = (parts(family, left), parts(family, right))
+        psi_left, psi_right, edge = ends[0][0], ends[1][0], ends[0][3]
+        # r_j - l_i of the flows at their lower bounds, and u_i - r_j of those in U, at both ends
+        over_l = [np.where(at_lower[family], r_j - rates, 0.0) for _, rates, r_j, _ in ends]
+        under_u = [np.where(at_upper[family], rates - r_j, 0.0) for _, rates, r_j, _ in ends]
+        # bounds of each flow's term in half the derivative, divided by ``edge``
+        most = _upper_bound(over_l[1], psi_left, psi_right)
+        most = most - _lower_bound(under_u[1], psi_left, psi_right)
+        least = _lower_bound(over_l[0], psi_left, psi_right)
+        least = least - _upper_bound(under_u[0], psi_left, psi_right)
         return np.asarray(((edge * least).sum(-1) < 0) & ((edge * most).sum(-1) > 0))
 
-    def squares(path: Any, g: Floats) -> Floats:
-        """The greatest sum of squared rates at the gaps g, for the choices number ``path``."""
-        _, rates, r_j, _ = parts(path, g)
+    def squares(family: Any, g: Floats) -> Floats:
+        """The greatest sum of squared rates at the gaps g, for the choices number ``family``."""
+        _, rates, r_j, _ = parts(family, g)
         return np.asarray((rates**2).sum(-1) + r_j[:, 0] ** 2)
 
-    rows = max(1, 500_000 // n)  # choices at a time, to bound the memory
+    at_a_time = max(1, 500_000 // n)  # choices at a time, to bound the memory
     return max(
-        float(_candidates(unsettled, squares, some, gaps[0][some], gaps[1][some]).max())
-        for some in np.array_split(np.arange(len(between)), -(-len(between) // rows))
+        float(
+            _values_with_extremum(unsettled, squares, chunk, gaps[0][chunk], gaps[1][chunk]).max()
+        )
+        for chunk in np.array_split(np.arange(len(between)), -(-len(between) // at_a_time))
     )
 
 
-def _upper(factor: Floats, most: Floats, least: Floats) -> Floats:
+def _upper_bound(factor: Floats, most: Floats, least: Floats) -> Floats:
     """An upper bound of the product f h, for f at most ``factor`` and h in [least, most].
 
     ``least`` is at least 0. ``factor`` may be negative.
@@ -261,7 +273,7 @@ def _upper(factor: Floats, most: Floats, least: Floats) -> Floats:
     return factor * np.where(factor > 0, most, least)
 
 
-def _lower(factor: Floats, most: Floats, least: Floats) -> Floats:
+def _lower_bound(factor: Floats, most: Floats, least: Floats) -> Floats:
     """A lower bound of the product f h, for f at least ``factor`` and h in [least, most].
 
     ``least`` is at least 0. ``factor`` may be negative.
@@ -269,7 +281,7 @@ def _lower(factor: Floats, most: Floats, least: Floats) -> Floats:
     return factor * np.where(factor > 0, least, most)
 
 
-def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
+def _families(limits: _Limits) -> tuple[Bools, NDArray[np.intp]]:
     """The m families of rates in which ``_most_squares`` looks for the greatest sum of squares.
 
     A Vegas flow keeps its window if its backlog lies between a lower and an upper limit, the edges.
@@ -289,11 +301,12 @@ def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
     more than ``MAX_FLOWS`` flows then raise ``ValueError``. The problem is NP-hard: if all
     intervals [l_i, u_i] have the same centre, it is the partition problem.
     """
-    n = boxes.x.size
-    base = boxes.rtt + boxes.x if boxes.linux else boxes.x
+    n = limits.x.size
+    base = limits.rtt + limits.x if limits.linux else limits.x
     # 1/phi = y + y^2/base falls with x and with the base, so these four orders fix that of l and u
-    order = np.lexsort((base, boxes.b, boxes.a, boxes.x))[::-1]
-    if all(np.all(np.diff(v[order]) <= 0) for v in (boxes.x, boxes.a, boxes.b, base)):
+    order = np.lexsort((base, limits.b, limits.a, limits.x))[::-1]
+    if all(np.all(np.diff(v[order]) <= 0) for v in (limits.x, limits.a, limits.b, base)):
+        # in family k the first k flows of the order are at the upper edge, the next one may vary
         mask = np.zeros((n, n), dtype=bool)
         mask[:, order] = np.tri(n, k=-1, dtype=bool)
         return mask, order
@@ -311,35 +324,35 @@ def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
     return np.array([m for m, _ in pairs]), np.array([j for _, j in pairs])
 
 
-def _candidates(
+def _values_with_extremum(
     unsettled: Callable[[Any, Floats, Floats], Bools],
     value: Callable[[Any, Floats], Floats],
-    path: NDArray[np.intp],
+    family: NDArray[np.intp],
     left: Floats,
     right: Floats,
 ) -> Floats:
     """Sums of squared rates at many gaps; their extremum over all gaps is among them.
 
     The gap is the queueing delay less the largest over-estimate of baseRTT. The search begins with
-    the intervals of the gap from ``left`` to ``right``. Each interval has an index in ``path``,
-    which says how the flows' rates depend on the gap there (``_paths``). ``value`` returns the sums
-    at given gaps. ``unsettled`` says in which intervals the derivative of the sum may change its
-    sign. Only these intervals are halved, at most ``_HALVINGS`` times. In all others the extremum
-    is at an end. The result contains the sums at the ends of all intervals.
+    the intervals of the gap from ``left`` to ``right``. Each interval has an index in ``family``,
+    which says how the flows' rates depend on the gap there (``_families``). ``value`` returns the
+    sums at given gaps. ``unsettled`` says in which intervals the derivative of the sum may change
+    its sign. Only these intervals are halved, at most ``_HALVINGS`` times. In all others the
+    extremum is at an end. The result contains the sums at the ends of all intervals.
 
-    Raises ``RuntimeError`` if more than ``_OPEN`` intervals must be halved at once.
+    Raises ``RuntimeError`` if more than ``_MAX_TO_HALVE`` intervals must be halved at once.
     """
-    values = [value(path, left), value(path, right)]
+    values = [value(family, left), value(family, right)]
     for _ in range(_HALVINGS):
-        to_halve = unsettled(path, left, right) & (right > left)
+        to_halve = unsettled(family, left, right) & (right > left)
         # all other intervals are done: their ends are in ``values``
-        path, left, right = path[to_halve], left[to_halve], right[to_halve]
-        if len(path) == 0:
+        family, left, right = family[to_halve], left[to_halve], right[to_halve]
+        if len(family) == 0:
             break
-        if len(path) > _OPEN:
+        if len(family) > _MAX_TO_HALVE:
             raise RuntimeError("the extreme of Jain's index was not found: it changes too little")
         middle = 0.5 * (left + right)
-        values.append(value(path, middle))
-        path = np.concatenate([path, path])
+        values.append(value(family, middle))
+        family = np.concatenate([family, family])
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
     return np.concatenate(values)

@@ -53,7 +53,7 @@ from vegasmodel.fields.errors import MISSING, FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks import dead_zone, find
 
-_ROWS = 2_000_000  # numbers in one batch of solves, to bound the memory
+_BATCH = 2_000_000  # numbers in one batch of solves, to bound the memory
 
 
 @kinds.checked
@@ -90,10 +90,10 @@ def equilibria(
         shape = f"shape {lower.shape}"
         raise FieldError("alpha, beta, over_estimate and rtt", shape, "numbers, or arrays [n]")
     if not np.any(lower > 0):
-        least = find(variant).below_alpha
+        below_alpha = find(variant).below_alpha
         allowed = (
-            f"more than {least:g} for at least one flow: each may rest with a backlog of "
-            f"alpha{f' - {least:g}' if least else ''}, so the queue may be empty"
+            f"more than {below_alpha:g} for at least one flow: each may rest with a backlog of "
+            f"alpha{f' - {below_alpha:g}' if below_alpha else ''}, so the queue may be empty"
         )
         raise FieldError("alpha", alpha, allowed)
     band = Band(lower, upper, x, c, d, variant)
@@ -135,13 +135,13 @@ def _one_against(
     """
     n = own.size
     out = np.empty((n, n))
-    rows = max(1, _ROWS // n)
+    rows = max(1, _BATCH // n)
     for first in range(0, n, rows):
-        some = np.arange(first, min(n, first + rows))
-        edge, x = np.tile(others, (some.size, 1)), np.tile(others_x, (some.size, 1))
-        edge[np.arange(some.size), some] = own[some]
-        x[np.arange(some.size), some] = own_x[some]
-        out[some] = secular.solve(edge, x, band.c, rtt=band.rtt, variant=band.variant).rates
+        chunk = np.arange(first, min(n, first + rows))
+        edge, x = np.tile(others, (chunk.size, 1)), np.tile(others_x, (chunk.size, 1))
+        edge[np.arange(chunk.size), chunk] = own[chunk]
+        x[np.arange(chunk.size), chunk] = own_x[chunk]
+        out[chunk] = secular.solve(edge, x, band.c, rtt=band.rtt, variant=band.variant).rates
     return out
 
 
@@ -228,8 +228,8 @@ class Band:
 
         So the maximum lies between Delta_1 and Delta_2. In the variants ``paper`` and ``ns2``
         u_i/l_j is monotone in Delta, so the maximum is at Delta_1 or Delta_2. In the variant
-        ``linux`` it may also be in between, where ``_turns`` finds it. The least r_i/r_j is the
-        inverse of the greatest r_j/r_i.
+        ``linux`` it may also be in between, where ``_raise_to_inner_maxima`` finds it. The least
+        r_i/r_j is the inverse of the greatest r_j/r_i.
         """
         least, greatest = self._extremes
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -240,12 +240,12 @@ class Band:
             at_2 = least.T / np.diagonal(least)[None, :]
         best = np.maximum(at_1, at_2)
         if find(self.variant).backlog_over_base:
-            self._turns(best)
+            self._raise_to_inner_maxima(best)
         np.fill_diagonal(best, 1.0)
         with np.errstate(divide="ignore"):
             return 1.0 / best.T, best
 
-    def _turns(self, best: Floats) -> None:
+    def _raise_to_inner_maxima(self, best: Floats) -> None:
         """Find maxima of u_i/l_j between Delta_1 and Delta_2, and raise ``best`` [n, n] to them.
 
         ``ratio_range`` explains these symbols. At a queueing delay Delta, u_i is the rate of flow i
@@ -265,35 +265,24 @@ class Band:
 
         So the method computes u_i/l_j at the solutions between Delta_1 and Delta_2.
         """
-        s, p, base = self.rtt - self.x, -self.x * self.rtt, self.rtt + self.x
-        delay = [
-            np.asarray(self._solve(np.where(np.eye(s.size, dtype=bool), own, others)).delay)
-            for own, others in ((self.upper, self.lower), (self.lower, self.upper))
-        ]
-        low, high = delay[0][:, None], delay[1][None, :]  # Delta_1 of i, Delta_2 of j
-        # the quadratic equation square t^2 + 2 half t + cross = 0 for t = Delta, for each i and j
-        square, cross = s[:, None] - s, np.outer(p, s) - np.outer(s, p)
-        half = p[:, None] - p
-        lower = np.maximum(self.lower, np.finfo(float).tiny)  # a divisor
+        x, d, base = self.x, self.rtt, self.rtt + self.x
+        s, p = d - x, -x * d
+        diagonal = np.eye(x.size, dtype=bool)
+        delta_1 = np.asarray(self._solve(np.where(diagonal, self.upper, self.lower)).delay)  # [i]
+        delta_2 = np.asarray(self._solve(np.where(diagonal, self.lower, self.upper)).delay)  # [j]
+        # all pairs of flows [i, j]: the equation is square Delta^2 + 2 half Delta + constant = 0
+        square, half = s[:, None] - s, p[:, None] - p
+        constant = np.outer(p, s) - np.outer(s, p)
+        lower = np.maximum(self.lower, np.finfo(float).tiny)  # so that nothing is divided by 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            # its two roots, without loss of digits to cancellation
-            sum_of_two = half + np.copysign(np.sqrt(half**2 - square * cross), half)
-            for t in (-sum_of_two / square, -cross / sum_of_two):
-                # 1/phi_i and 1/phi_j
-                inverse_phi = [
-                    (t - x) * (t + d) / z for x, d, z in zip(*self._by_axis(base), strict=True)
-                ]
-                ratio = self.upper[:, None] / lower[None, :] * (inverse_phi[1] / inverse_phi[0])
-                np.maximum(best, ratio, out=best, where=(low < t) & (t < high))
-
-    def _by_axis(self, base: Floats) -> tuple[list[Floats], list[Floats], list[Floats]]:
-        """Over-estimates of baseRTT, propagation delays, and their sums, as columns and as rows.
-
-        ``_turns`` combines a column [n, 1] and a row [1, n] into an array [n, n] of pairs of flows.
-        The first index of this array is flow i, the second index is flow j.
-        """
-        x, d, z = ([v[:, None], v[None, :]] for v in (self.x, self.rtt, base))
-        return x, d, z
+            # the two solutions, without loss of digits to cancellation
+            sum_of_two = half + np.copysign(np.sqrt(half**2 - square * constant), half)
+            for delta in (-sum_of_two / square, -constant / sum_of_two):
+                inverse_phi_i = (delta - x[:, None]) * (delta + d[:, None]) / base[:, None]
+                inverse_phi_j = (delta - x) * (delta + d) / base
+                ratio = self.upper[:, None] / lower * (inverse_phi_j / inverse_phi_i)
+                between = (delta_1[:, None] < delta) & (delta < delta_2)
+                np.maximum(best, ratio, out=best, where=between)
 
     @functools.cached_property
     def jain_range(self) -> tuple[float, float]:
@@ -335,8 +324,8 @@ class Band:
             return False
         # each flow keeps its window at the queueing delays between that at which its backlog is at
         # the lower edge and that at which it is at the upper edge
-        low = float(np.max(self.x + self._wait(self.lower / r)))
-        high = float(np.min(self.x + self._wait(self.upper / r)))
+        low = float(np.max(self.x + self._delay_above_x(self.lower / r)))
+        high = float(np.min(self.x + self._delay_above_x(self.upper / r)))
         slack = tolerance * abs(high)
         return low <= high + slack if find(self.variant).upper_edge_rests else low < high + slack
 
@@ -351,11 +340,11 @@ class Band:
         over_base = find(self.variant).backlog_over_base
         return y * (1.0 + y / (self.rtt + self.x)) if over_base else y
 
-    def _wait(self, backlog_over_rate: Floats) -> Floats:
+    def _delay_above_x(self, backlog_over_rate: Floats) -> Floats:
         """The queueing delay minus a flow's over-estimate of baseRTT, in s.
 
-        It is computed from the flow's backlog divided by its rate: the inverse of
-        ``_backlog_over_rate``.
+        It is the positive y with y (1 + y/base) = ``backlog_over_rate``, where base is as in
+        ``_backlog_over_rate``, whose inverse this is.
         """
         if not find(self.variant).backlog_over_base:
             return backlog_over_rate
@@ -382,38 +371,40 @@ class Band:
             allowed = "whole windows need it: give it to `equilibria`"
             raise FieldError("rtt", None, allowed, wrong=MISSING)
         limit = count("limit", limit)
-        least_delay, greatest_delay = self.delay_range
-        least_window = 1 if find(self.variant).upper_edge_rests else 2
-        # bounds of each window; no flow has more than the whole capacity
-        with np.errstate(divide="ignore"):
-            low = self._window(self.lower, greatest_delay)
-            high = np.minimum(
-                self._window(self.upper, least_delay), self.c * (self.rtt + greatest_delay)
-            )
-        slack = 1e-9  # an edge that is a whole number must not be lost to rounding
-        ranges = [
-            range(max(least_window, math.ceil(a - slack)), math.floor(b + slack) + 1)
-            for a, b in zip(low, high, strict=True)
-        ]
-        many = math.prod(max(each.stop - each.start, 0) for each in ranges)
-        if many > limit:
-            allowed = f"at least {many}, the number of combinations of windows"
+        ranges = self._whole_windows()
+        combinations = math.prod(max(each.stop - each.start, 0) for each in ranges)
+        if combinations > limit:
+            allowed = f"at least {combinations}, the number of combinations of windows"
             raise FieldError("limit", limit, allowed)
         grid = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, self.x.size)
-        if many == 0:
+        if combinations == 0:
             return grid, grid.astype(float), np.empty(0)
         # the rate W/(rtt + Delta) is that of a flow with the backlog W and the over-estimate -rtt
         state = secular.balance(grid, -self.rtt, self.c)
         backlog = state.rates * self._backlog_over_rate(state.delay[:, None])
-        close = 1e-12 * self.upper
-        inside = backlog >= self.lower - close
+        rounding = 1e-12 * self.upper
+        inside = backlog >= self.lower - rounding
         inside &= (
-            backlog <= self.upper + close
+            backlog <= self.upper + rounding
             if find(self.variant).upper_edge_rests
-            else backlog < self.upper - close
+            else backlog < self.upper - rounding
         )
-        good = inside.all(axis=-1) & (state.delay >= 0)
-        return grid[good], state.rates[good], state.delay[good]
+        is_equilibrium = inside.all(axis=-1) & (state.delay >= 0)
+        return grid[is_equilibrium], state.rates[is_equilibrium], state.delay[is_equilibrium]
+
+    def _whole_windows(self) -> list[range]:
+        """For each flow, the whole windows between the bounds that ``windows`` explains."""
+        least_delay, greatest_delay = self.delay_range
+        with np.errstate(divide="ignore"):
+            low = self._window(self.lower, greatest_delay)
+            high = self._window(self.upper, least_delay)
+        high = np.minimum(high, self.c * (self.rtt + greatest_delay))  # at most all the capacity
+        least_window = 1 if find(self.variant).upper_edge_rests else 2
+        slack = 1e-9  # a bound that is a whole number must not be lost to rounding
+        return [
+            range(max(least_window, math.ceil(a - slack)), math.floor(b + slack) + 1)
+            for a, b in zip(low, high, strict=True)
+        ]
 
     def _window(self, edge: Floats, delay: float) -> Floats:
         """The window of each flow, in packets, if its backlog is ``edge`` packets.

@@ -81,15 +81,8 @@ def drift(
     computes these two limits from alpha and beta. The other arguments and the errors are those of
     ``reckoned``.
     """
-    fit(
-        {
-            "windows": windows,
-            "lower": lower,
-            "upper": upper,
-            "over_estimate": over_estimate,
-            "rtt": rtt,
-        }
-    )
+    limits = {"lower": lower, "upper": upper}
+    fit({"windows": windows, **limits, "over_estimate": over_estimate, "rtt": rtt})
     diff, _ = reckoned(windows, over_estimate, capacity, rtt, variant)
     low, high = numbers("lower", lower), numbers("upper", upper, infinite=True)
     below, above = diff < low, diff > high
@@ -134,7 +127,7 @@ def level(
     y = delay - x[flow]
     factor = 1.0 + y / (d[flow] + x[flow]) if find(variant).backlog_over_base else 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        own = edge / (y * factor)
-    own = np.where((y > 0) & (own <= c), own, np.nan)
-    rates = np.stack([own, c - own] if flow == 0 else [c - own, own], axis=-1)
+        rate = edge / (y * factor)
+    rate = np.where((y > 0) & (rate <= c), rate, np.nan)
+    rates = np.stack([rate, c - rate] if flow == 0 else [c - rate, rate], axis=-1)
     return rates * (d + delay[:, None])
