@@ -33,7 +33,7 @@ from vegasmodel.equilibrium._loss_formulas import waits_in_a_row
 from vegasmodel.equilibrium._loss_source import Recovery, Source
 from vegasmodel.metrics import Floats
 
-GRID = 128  # most windows of the chain; if ``top`` is larger, their distance exceeds one packet
+MAX_WINDOWS = 128  # of the chain: if ``top`` is larger, they are more than one packet apart
 DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
 ACK_PAUSE = 0.1  # s for which ns-2's receiver delays an ACK at most
 
@@ -66,7 +66,7 @@ class Chain:
         """
         self.law, self.loss, self.counted_every = law, loss, counted_every
         self.overflows, self.needed = overflows, needed
-        self.step = max(1.0, top / GRID)
+        self.step = max(1.0, top / MAX_WINDOWS)
         below = self.step * np.arange(1.0, max(2, math.ceil(top / self.step - 1e-9)))
         self.w: Floats = np.append(below, top)  # it ends at ``top`` even if that is not a step
         self.log_arrive = math.log1p(-loss)  # ln of the probability that a packet arrives
@@ -77,21 +77,23 @@ class Chain:
         # then after a fast retransmit.
         growth = self._growth()
         slow_start = self._slow_start(growth)
-        to_slow, packets_slow = self._start(slow_start, self.w / 2.0, 3.0)
+        next_after_timeout, packets_after_timeout = self._at_windows(slow_start, self.w / 2.0, 3.0)
         # Slow start begins at 1 packet, and sends 3 ``counted_every`` packets until the window is
         # 4. One of them is the retransmission of the lost packet, which has been counted already.
-        packets_slow = packets_slow + 3.0 * counted_every - 1
+        packets_after_timeout = packets_after_timeout + 3.0 * counted_every - 1
         if law.restarts:  # Tahoe: slow start follows a fast retransmit, too
-            to_fast, packets_fast = to_slow, packets_slow
+            next_after_fast, packets_after_fast = next_after_timeout, packets_after_timeout
         else:
-            to_fast, packets_fast = self._start(growth, self.after_cut, 2.0)
+            next_after_fast, packets_after_fast = self._at_windows(growth, self.after_cut, 2.0)
             # packets of the round trips without growth, and of those of the recovery
-            packets_fast = packets_fast + law.idle_rounds * self.after_cut
-            packets_fast = packets_fast + self._holes() * np.maximum(self.after_cut - 1, 0)
+            packets_after_fast = packets_after_fast + law.idle_rounds * self.after_cut
+            rounds = self._recovery_rounds()
+            packets_after_fast = packets_after_fast + rounds * np.maximum(self.after_cut - 1, 0)
         fast = self.fast[:, None]
         # by window: the fraction of the losses that occur at it
-        self.weight = _stationary(fast * to_fast + (1 - fast) * to_slow)
-        each = self.w - 1 + self.fast * packets_fast + (1 - self.fast) * packets_slow
+        self.weight = _stationary(fast * next_after_fast + (1 - fast) * next_after_timeout)
+        # by window: the packets from a loss there to the next one; the loss's round trip has w - 1
+        each = self.w - 1 + self.fast * packets_after_fast + (1 - self.fast) * packets_after_timeout
         self.packets = float(self.weight @ each)
 
     def seconds(self, source: Source) -> float:
@@ -99,23 +101,24 @@ class Chain:
         rtt = functools.partial(_rtt, source)
         # by window of the grid at which it starts: seconds of linear growth, and of slow start with
         # the growth that follows it
-        growth = self.alive @ (self.sent * self._apart(source))
+        growth = self.alive @ (self.sent * self._packet_spacing(source))
         slow = self.survive * growth + self.slow_rounds @ rtt(self.slow_windows)
-        [slow] = self._start((slow,), self.w / 2.0, 3.0)
+        [slow] = self._at_windows((slow,), self.w / 2.0, 3.0)
         # Each round trip of slow start multiplies the window by 1 + 1/counted_every. So it takes
         # ln 4/ln(1 + 1/counted_every) round trips from 1 packet to 4.
         slow = slow + math.log(4.0) / math.log1p(1.0 / self.counted_every) * source.rtt
         if self.law.restarts:
             recovered = slow
         else:
-            [recovered] = self._start((growth,), self.after_cut, 2.0)
-            recovered = recovered + (self._holes() + self.law.idle_rounds) * rtt(self.after_cut)
-        after_timeout = slow + self._silence(source.timeout)
+            [recovered] = self._at_windows((growth,), self.after_cut, 2.0)
+            rounds = self._recovery_rounds() + self.law.idle_rounds
+            recovered = recovered + rounds * rtt(self.after_cut)
+        after_timeout = slow + self._timeout_wait(source.timeout)
         # the first term is the round trip in which the other w - 1 packets are sent
         each = rtt(self.w) + self.fast * recovered + (1 - self.fast) * after_timeout
         return float(self.weight @ each)
 
-    def waits(self, source: Source) -> float:
+    def sum_of_rtts(self, source: Source) -> float:
         """The sum of the RTTs of all packets delivered from one loss to the next, s, on average.
 
         The terms of this sum are those of ``packets``, the number of these packets. Each term is
@@ -127,19 +130,19 @@ class Chain:
         growth = self.alive @ (self.sent * rtt(self.middle))
         slow = self.survive * growth
         slow = slow + self.slow_rounds @ (self.slow_windows * rtt(self.slow_windows))
-        [slow] = self._start((slow,), self.w / 2.0, 3.0)
+        [slow] = self._at_windows((slow,), self.w / 2.0, 3.0)
         slow = slow + (3.0 * self.counted_every - 1) * source.rtt
         if self.law.restarts:
             recovered = slow
         else:
-            [recovered] = self._start((growth,), self.after_cut, 2.0)
+            [recovered] = self._at_windows((growth,), self.after_cut, 2.0)
             packets = self.law.idle_rounds * self.after_cut
-            packets = packets + self._holes() * np.maximum(self.after_cut - 1, 0)
+            packets = packets + self._recovery_rounds() * np.maximum(self.after_cut - 1, 0)
             recovered = recovered + packets * rtt(self.after_cut)
         each = (self.w - 1) * rtt(self.w) + self.fast * recovered + (1 - self.fast) * slow
         return float(self.weight @ each)
 
-    def _apart(self, source: Source) -> Floats:
+    def _packet_spacing(self, source: Source) -> Floats:
         """Mean time in s from packet to packet in each step of linear growth.
 
         If a window does not fill the link, its packets arrive as a burst, and a pause follows. Let
@@ -155,7 +158,7 @@ class Chain:
         moving = self.middle - waiting * min(1.0, ACK_PAUSE / source.rtt)
         return np.asarray(np.maximum(source.rtt / moving, 1.0 / source.capacity))
 
-    def _holes(self) -> Floats:
+    def _recovery_rounds(self) -> Floats:
         """Mean number of round trips of a fast recovery, for each window at which a loss occurs.
 
         The first lost packet takes one round trip. NewReno and Vegas repair one loss per round
@@ -163,7 +166,7 @@ class Chain:
         """
         return np.asarray(1.0 + self.law.round_per_hole * self.loss * (self.w - 1))
 
-    def _silence(self, timeout: float) -> Floats:
+    def _timeout_wait(self, timeout: float) -> Floats:
         """Mean time in s that a source waits for timeouts, for each window at which a loss occurs.
 
         The loss is one that leads to a timeout. If the retransmission or one of the next two
@@ -177,17 +180,18 @@ class Chain:
         p = -math.expm1(DUPLICATES * self.log_arrive)
         # The mean is ``waits_in_a_row`` divided by 1 - p, which is exp(DUPLICATES log_arrive).
         # (Computed from p, 1 - p would round to 0 if almost every packet is lost.)
-        silence = np.full_like(
+        wait = np.full_like(
             self.w, timeout * waits_in_a_row(p) * math.exp(-DUPLICATES * self.log_arrive)
         )
         if self.law.backs_off:
             # The timer is doubled for this loss, and once more for each of the k windows just
-            # before that had a loss, too. ``hit`` is the probability that a window has one.
-            hit = -np.expm1(self.log_arrive * self.w)
-            silence *= sum((1 - hit) * 2 ** (k + 1) * hit**k for k in range(5)) + 64 * hit**5
-        return silence
+            # before that had a loss, too. ``has_loss`` is the probability that a window has one.
+            has_loss = -np.expm1(self.log_arrive * self.w)
+            up_to_4 = sum((1 - has_loss) * 2 ** (k + 1) * has_loss**k for k in range(5))
+            wait *= up_to_4 + 64 * has_loss**5
+        return wait
 
-    def _sent(self, packets: Floats) -> Floats:
+    def _mean_sent(self, packets: Floats) -> Floats:
         """Mean number of packets that a source sends until a loss, the lost packet included.
 
         The count ends at ``packets`` packets if none of them is lost.
@@ -217,7 +221,7 @@ class Chain:
         )
         lost = -np.expm1(self.log_arrive * packets)  # probability of a loss in the step
         lost[-1] = 1.0  # at the largest window the growth ends with a loss in any case
-        sent = self._sent(packets)
+        sent = self._mean_sent(packets)
         if not self.overflows:  # the window stays there until a packet is lost at random
             sent[-1] = 1.0 / self.loss
         self.sent = sent
@@ -245,16 +249,18 @@ class Chain:
         alive, lost = np.ones_like(w), np.zeros((w.size, w.size))
         for i, window in enumerate(self.slow_windows):
             burst = np.where(window < w, window * self.law.slow_rounds, 0.0)
-            self.slow_rounds[:, i] = alive * self._sent(burst) / window
-            place = min(max(round(window / self.step), 1), w.size) - 1
-            lost[:, place] += alive * -np.expm1(self.log_arrive * burst)
+            self.slow_rounds[:, i] = alive * self._mean_sent(burst) / window
+            nearest = min(max(round(window / self.step), 1), w.size) - 1
+            lost[:, nearest] += alive * -np.expm1(self.log_arrive * burst)
             alive = alive * np.exp(self.log_arrive * burst)
         self.survive = alive
-        to, packets = growth
+        next_windows, packets = growth
         sent = self.slow_rounds @ self.slow_windows
-        return lost + alive[:, None] * to, sent + alive * packets
+        return lost + alive[:, None] * next_windows, sent + alive * packets
 
-    def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
+    def _at_windows(
+        self, phase: tuple[Floats, ...], window: Floats, least: float
+    ) -> tuple[Floats, ...]:
         """Interpolate results of linear growth or slow start between the windows of the grid.
 
         ``phase`` has arrays of results. Their first index stands for a window of the grid: the one
@@ -279,24 +285,28 @@ class Chain:
         """
         low = np.floor(self.w)
         part = self.w - low
-        return np.asarray((1 - part) * self._repaired(low) + part * self._repaired(low + 1))
+        return np.asarray(
+            (1 - part) * self._repair_probability(low) + part * self._repair_probability(low + 1)
+        )
 
-    def _repaired(self, window: Floats) -> Floats:
+    def _repair_probability(self, window: Floats) -> Floats:
         """Probability that a loss at a window of whole packets causes no timeout."""
         p, others = self.loss, window - 1  # packets sent after the lost one: each gives an ACK
         arrive = 1 - p
         if self.law.restarts:  # three of the others arrive, and the retransmission
-            return (1 - _fewer(DUPLICATES, others, p, arrive)) * arrive
+            return (1 - _prob_fewer(DUPLICATES, others, p, arrive)) * arrive
         if self.law.one_loss_only:  # all of the others arrive, and the retransmission
             return np.where(others >= DUPLICATES, arrive ** (others + 1), 0.0)
-        # ``needed`` of the others arrive, and every retransmission does
-        again = p * arrive  # a packet is lost, and its retransmission arrives
-        all_repaired: Floats = (again + arrive) ** others
+        # Otherwise ``needed`` of the others must arrive, and every retransmission. The result is
+        # the probability that all lost packets are repaired, less that of too few arrivals among
+        # them.
+        lost_and_resent = p * arrive  # a packet is lost, and its retransmission arrives
+        all_repaired: Floats = (lost_and_resent + arrive) ** others
         # between two whole numbers of needed packets, the probability is interpolated
         low, part = int(self.needed), self.needed % 1
-        too_few = (1 - part) * _fewer(low, others, again, arrive)
+        too_few = (1 - part) * _prob_fewer(low, others, lost_and_resent, arrive)
         if part:
-            too_few = too_few + part * _fewer(low + 1, others, again, arrive)
+            too_few = too_few + part * _prob_fewer(low + 1, others, lost_and_resent, arrive)
         return arrive * (all_repaired - too_few)
 
 
@@ -308,7 +318,7 @@ def _rtt(source: Source, window: Floats) -> Floats:
     return np.asarray(np.maximum(source.rtt, window / source.capacity))
 
 
-def _fewer(needed: int, n: Floats, lost: float, arrive: float) -> Floats:
+def _prob_fewer(needed: int, n: Floats, lost: float, arrive: float) -> Floats:
     """The probability that fewer than ``needed`` of n packets arrive; n is whole and >= 0.
 
     A packet arrives with the probability ``arrive`` and is lost with the probability ``lost``. The

@@ -76,11 +76,11 @@ def random_factor(decrease: ArrayLike) -> Floats:
     Raises ``FieldError`` outside 0 <= d <= 1.
     """
     d = numbers("decrease", decrease, high=1.0)
-    values, place = np.unique(d, return_inverse=True)  # many flows have the same
-    return _random_factors(tuple(values.tolist()))[place].reshape(d.shape)
+    values, index = np.unique(d, return_inverse=True)  # many flows have the same factor
+    return _random_factors(tuple(values.tolist()))[index].reshape(d.shape)
 
 
-@functools.lru_cache(maxsize=2)  # a search for an equilibrium asks for the same again and again
+@functools.lru_cache(maxsize=2)  # a search for an equilibrium repeats them
 def _random_factors(decrease: tuple[float, ...]) -> Floats:
     """The factor m(d) for each number d in ``decrease``; ``random_factor`` gives the formulas."""
     d = np.array(decrease, dtype=np.float64)
@@ -130,18 +130,18 @@ def pftk(
     # p (1 - p), so that they stay finite at p = 0 and p = 1. pW is p times the mean window at a
     # loss, pX is p times the mean number of round trips between losses, and Q is the probability
     # that a loss leads to a timeout.
-    keep = 1 - p
+    arrive = 1 - p
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         half = (b * (1 - d) + 1) / (2 * b * (1 - d**2))
-        pW = p * half + np.sqrt((p * half) ** 2 + 2 * p * keep / (b * (1 - d**2)))  # their (13)
+        pW = p * half + np.sqrt((p * half) ** 2 + 2 * p * arrive / (b * (1 - d**2)))  # PFTK (13)
         limited = p * W_max < pW
-        pX = np.where(  # rounds between losses: their (15), and section II-C
-            limited, p * b * (1 - d) ** 2 / 2 * W_max + keep / W_max + p, b * (1 - d) * pW
+        pX = np.where(  # rounds between losses: PFTK (15) and section II-C
+            limited, p * b * (1 - d) ** 2 / 2 * W_max + arrive / W_max + p, b * (1 - d) * pW
         )
         pW = np.where(limited, p * W_max, pW)
         Q = _pftk_timeouts(p, np.where(limited, W_max, pW / p))
-        rate = (keep * (keep + pW) + p * Q) / (
-            rtt * keep * (pX + p) + p * Q * T_0 * waits_in_a_row(p)
+        rate = (arrive * (arrive + pW) + p * Q) / (
+            rtt * arrive * (pX + p) + p * Q * T_0 * waits_in_a_row(p)
         )
     return np.where(p == 0, W_max / rtt, rate)
 
@@ -161,9 +161,9 @@ def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
     This is equation (24) of the PFTK model (Padhye, Firoiu, Towsley and Kurose 1998).
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        keep = np.log1p(-p)  # 1 - p rounds to 1 where p is small
-        lost = -np.expm1(3 * keep)
-        Q = lost * (1 + (1 - lost) * -np.expm1((W - 3) * keep)) / -np.expm1(W * keep)
+        log_arrive = np.log1p(-p)  # 1 - p rounds to 1 where p is small
+        lost = -np.expm1(3 * log_arrive)
+        Q = lost * (1 + (1 - lost) * -np.expm1((W - 3) * log_arrive)) / -np.expm1(W * log_arrive)
     return np.where(W <= 3, 1.0, np.minimum(1.0, Q))
 
 

@@ -70,8 +70,10 @@ def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> f
     for flow in flows:
         R = flow.rtt + full
         rate = throughput(flow, p, queueing=full)
-        above = min(DEVIATIONS * _variation(flow) * rate, max(_limit(flow, full) / R - rate, 0.0))
-        mean, deviation = mean + rate, math.hypot(deviation, above)
+        peak_above_mean = min(
+            DEVIATIONS * _variation(flow) * rate, max(_limit(flow, full) / R - rate, 0.0)
+        )
+        mean, deviation = mean + rate, math.hypot(deviation, peak_above_mean)
     return (mean + deviation) / capacity
 
 

@@ -21,7 +21,10 @@ from vegasmodel.fields import kinds
 
 __all__ = ["LAWS", "Recovery", "Source", "goodput", "mean_rtt"]
 
-REACH = 9.6  # sqrt(-2 ln(2e-9) / (1 - 0.75^2)): windows beyond REACH/sqrt(b p) have no weight
+# The largest window is REACH/sqrt(b p). If a loss cuts it by the factor d, it grows to this size
+# again before the next loss with the probability exp(-(1 - d^2) REACH^2/2). This is 2e-9 for
+# Vegas's d = 0.75, and less for a smaller d. So larger windows need not be in the chain.
+REACH = 9.6
 FINE_SLACK = 1 / 16  # fraction of a steady RTT by which Vegas's fine timer lasts longer than it
 
 
@@ -68,7 +71,7 @@ def mean_rtt(source: Source, law: Recovery) -> float:
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             chain = _of_source(source, law, top)
-            return chain.waits(source) / chain.packets
+            return chain.sum_of_rtts(source) / chain.packets
     except ArithmeticError:
         return math.nan
 

@@ -49,7 +49,7 @@ __all__ = [
 
 Method = Literal["rounds", "pftk", "square-root"]
 METHODS = ("rounds", "pftk", "square-root")
-ROUNDS = 10_000  # most steps of a search for a root: enough to halve the longest interval of floats
+MAX_STEPS = 10_000  # of a search for a root: enough to halve any interval of floats to the end
 
 
 @kinds.checked
@@ -158,8 +158,8 @@ def _source(
     T_0 = float(coarse_timeout(flow.rtt)) if flow.timeout is None else flow.timeout
     hold = flow.max_window  # the window at which growth stops
     if find(flow.law).keeps_backlog:  # Vegas
-        own = hold_window(flow.rtt, queueing, flow.alpha, flow.over_estimate, capacity)
-        hold = min(hold, float(own))
+        vegas_window = hold_window(flow.rtt, queueing, flow.alpha, flow.over_estimate, capacity)
+        hold = min(hold, float(vegas_window))
     overflow = capacity * flow.rtt + buffer + 1  # one more is in transmission
     source = Source(
         p,
@@ -292,7 +292,7 @@ def _root(falling: Callable[[float], float], guess: float, high: float) -> float
         below, above = above, min(4 * above, high)
     if falling(above) > 0:
         return above
-    return float(brentq(falling, below, above, xtol=1e-14, rtol=1e-12, maxiter=ROUNDS))
+    return float(brentq(falling, below, above, xtol=1e-14, rtol=1e-12, maxiter=MAX_STEPS))
 
 
 def _check_link(p: float, capacity: float, buffer: float, method: str) -> None:
