@@ -60,10 +60,10 @@ def service_rates(
     n_D = numbers("n_delay", n_delay)
     C = numbers("capacity", capacity)
     weight = positive("k", k)
-    one, k_R, total = _shares(n_R, n_D, weight)
+    w_D, w_R, total = _weights(n_R, n_D, weight)
     with np.errstate(invalid="ignore"):  # 0/0: no flows at all
-        S_R = C * (k_R * n_R / total)  # (6)
-        S_D = C * (one * n_D / total)  # (7)
+        S_R = C * (w_R * n_R / total)  # (6)
+        S_D = C * (w_D * n_D / total)  # (7)
     return S_R, S_D
 
 
@@ -97,9 +97,9 @@ def flow_rates(
     n_R, n_D = numbers("n_rate", n_rate), numbers("n_delay", n_delay)
     C = numbers("capacity", capacity)
     weight = positive("k", k)
-    one, k_R, total = _shares(n_R, n_D, weight)
+    w_D, w_R, total = _weights(n_R, n_D, weight)
     with np.errstate(invalid="ignore", divide="ignore"):
-        rate, delay = k_R * (C / total), one * (C / total)
+        rate, delay = w_R * (C / total), w_D * (C / total)
     return np.where(n_R > 0, rate, np.nan), np.where(n_D > 0, delay, np.nan)
 
 
@@ -282,16 +282,17 @@ def delay_loss(
     return np.where(n_D * a > B, p, 0.0)
 
 
-def _shares(n_R: Floats, n_D: Floats, k: Floats) -> tuple[Floats, Floats, Floats]:
+def _weights(n_R: Floats, n_D: Floats, k: Floats) -> tuple[Floats, Floats, Floats]:
     """The weights of one delay-class flow, of one rate-class flow, and of all flows together.
 
     They are 1, k and n_D + k n_R, each divided by max(k, 1) to avoid overflow. n_D and n_R are the
     numbers of flows of the two classes. A flow's rate is the capacity times its weight over the
     weight of all flows.
     """
-    one = 1.0 / np.maximum(k, 1.0)
-    return one, one * k, one * n_D + (one * k) * n_R
+    w_D = 1.0 / np.maximum(k, 1.0)
+    return w_D, w_D * k, w_D * n_D + (w_D * k) * n_R
 
 
 def _floats(value: Any) -> Floats:
+    """The value as a float64 array; a scalar becomes an array without axes."""
     return np.asarray(value, dtype=np.float64)

@@ -312,9 +312,9 @@ def limited(loss: float, W_max: Floats, b: Floats, d: Floats) -> Floats:
     result is 0.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.sqrt(2.0 / (b * loss)) / (1.0 - d)
-        found = 1.0 / W_max + loss * b * (1.0 - d) ** 2 / 2.0 * W_max
-    return np.where(W_max < most, found, 0.0)
+        peak = np.sqrt(2.0 / (b * loss)) / (1.0 - d)
+        rounds_per_packet = 1.0 / W_max + loss * b * (1.0 - d) ** 2 / 2.0 * W_max
+    return np.where(W_max < peak, rounds_per_packet, 0.0)
 
 
 @kinds.checked
@@ -331,6 +331,8 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     Raises ``FieldError`` for a capacity that is not positive.
     """
     positive("capacity", capacity)
+    rates_at = _demand(flows, curve, capacity)
+    corners = curve.corners()
     # A position on RED's curve is a pair: the number ``first`` of a corner, and the distance ``t``
     # after this corner. The distance between two corners is 1.
 
@@ -344,8 +346,6 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
         q, p = point(first, t)
         return float(rates_at(q, p).sum() / capacity - 1)
 
-    rates_at = _demand(flows, curve, capacity)
-    corners = curve.corners()
     # the root of ``excess`` lies between the distances ``low`` and ``high`` after corner ``first``
     first, low, high = 0, 0.0, 0.0
     if excess(0, 0.0) > 0:
@@ -418,9 +418,10 @@ def _certify(
 ) -> tuple[float, float, bool]:
     """Widen the interval ``low`` .. ``high`` until the signs of ``excess`` at its ends are certain.
 
-    ``excess`` is the sum of the rates of n flows divided by the capacity, minus 1. A sign is
-    certain if ``excess`` differs from 0 by more than its ``rounding``. ``ends`` are the two ends of
-    the curve, beyond which the interval cannot be widened.
+    A root of ``excess`` then certainly lies in the interval: the rounding errors of the rates
+    cannot have changed the signs. ``excess`` is the sum of the rates of n flows divided by the
+    capacity, minus 1. A sign is certain if ``excess`` differs from 0 by more than its ``rounding``.
+    ``ends`` are the two ends of the curve, beyond which the interval cannot be widened.
 
     Returns the two ends of the interval, and whether both signs are certain.
     """

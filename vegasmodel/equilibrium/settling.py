@@ -30,11 +30,11 @@ __all__ = [
     "together",
 ]
 
-POINTS = 400  # values of the queueing delay at which ``lag`` compares speeds
+DELAYS = 400  # values of the queueing delay at which ``lag`` compares speeds
 SLOW_START = 2.0  # round trips in which slow start doubles a window, in the slowest stack
 
 
-def _expect(**arrays: Floats) -> None:
+def _check_per_flow(**arrays: Floats) -> None:
     """Raise ``FieldError`` unless the arrays have one entry per flow, and none is below 0.
 
     An entry may be NaN, if its value is not known.
@@ -54,11 +54,11 @@ def alone(windows: Floats, trips: Floats, backlog: Floats, first: Floats | None 
     packets in the queue. ``windows`` are the steady windows in packets, and ``trips`` the RTTs in
     s. For several flows, the result is the longest of the times that each would need alone.
     """
-    _expect(windows=windows, trips=trips, backlog=backlog)
+    _check_per_flow(windows=windows, trips=trips, backlog=backlog)
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
     growth = np.asarray(backlog, dtype=np.float64)
     if first is not None:
-        _expect(windows=windows, first=first)
+        _check_per_flow(windows=windows, first=first)
         growth = np.maximum(growth, windows - first)
     return float(((doublings + growth) * trips).max())
 
@@ -79,8 +79,9 @@ def slow_start_ends(gamma: Floats, bandwidth_delay: Floats) -> Floats:
     Vegas then reduces its window by an eighth, so the result is 7/8 of that W.
     """
     same_size(gamma=gamma, bandwidth_delay=bandwidth_delay)
-    _expect(gamma=gamma, bandwidth_delay=bandwidth_delay)
+    _check_per_flow(gamma=gamma, bandwidth_delay=bandwidth_delay)
     g, B = (np.asarray(values, dtype=np.float64) for values in (gamma, bandwidth_delay))
+    # PART_KEPT is 7/8; the rest is the positive root W of W^2/4 = g (B + W/4)
     return np.asarray(PART_KEPT * (g + np.sqrt(g * g + 16.0 * g * B)) / 2.0)
 
 
@@ -113,9 +114,11 @@ def together(windows: Floats, trips: Floats, c: Floats) -> float:
     start. ``windows`` are the steady windows in packets, and ``trips`` the RTTs in s.  c is one
     number, or one for each flow.
     """
-    _expect(windows=windows, trips=trips, c=c if c.ndim else np.full(windows.shape, c))
-    most = c * trips  # the window of a flow that has the whole capacity
-    rounds = np.maximum(windows, most - windows) + SLOW_START * np.log2(np.maximum(most, 2.0))
+    _check_per_flow(windows=windows, trips=trips, c=c if c.ndim else np.full(windows.shape, c))
+    whole_link = c * trips  # the window of a flow that has the whole capacity
+    rounds = np.maximum(windows, whole_link - windows) + SLOW_START * np.log2(
+        np.maximum(whole_link, 2.0)
+    )
     return float((rounds * trips).max())
 
 
@@ -129,7 +132,7 @@ def later(before: Floats, after: Floats, trips: Floats) -> float:
     At worst, the windows of the earlier flows begin to fall only when those of the new flows have
     risen. So the result is the longest time of a new flow plus the longest time of an earlier flow.
     """
-    _expect(before=before, after=after, trips=trips)
+    _check_per_flow(before=before, after=after, trips=trips)
     seconds = np.abs(after - before) * trips
     new = before == 0
     return float(seconds[new].max(initial=0.0) + seconds[~new].max(initial=0.0))
@@ -147,7 +150,7 @@ def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> 
         sum_j W_j/(rtt_j + Delta) + sum_i A_i/(Delta - x_i) = c.
     """
     positive("c", c)
-    _expect(windows=windows, rtt=rtt)
+    _check_per_flow(windows=windows, rtt=rtt)
     A, x = floats("new", new[0]), floats("new", new[1])
     same_size(**{"new[0]": A, "new[1]": x})
     # an earlier flow has the rate of a flow with the backlog W_j and the over-estimate -rtt_j
@@ -170,7 +173,7 @@ def first_peak(backlog: Floats, rtt: Floats, c: float) -> float:
     A flow that is alone causes the delay A/c.
     """
     positive("c", c)
-    _expect(backlog=backlog, rtt=rtt)
+    _check_per_flow(backlog=backlog, rtt=rtt)
     A, d = float(backlog.sum()), float(rtt.max())
     if backlog.size == 1:
         return A / c
@@ -218,7 +221,7 @@ def lag(
     positive("doubling", doubling)
     delay, edge, reduces, new_rate = _growth(upper, held, x, rtt, c, newcomer, between)
     new_x, d, gamma = newcomer
-    T, y = rtt + delay, _seen(delay, x, rtt)
+    T, y = rtt + delay, _measured_delay(delay, x, rtt)
     G = np.where(reduces, edge / y, held / T**2).sum(axis=1)
     T_n, new_y = d + delay[:, 0], delay[:, 0] - new_x
     W = new_rate * T_n
@@ -268,7 +271,7 @@ def _growth(
 ) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
     """The rates while a new flow raises the queueing delay and earlier flows stay in steady state.
 
-    The arguments are those of ``lag``. Returns ``POINTS`` values of the queueing delay [points, 1],
+    The arguments are those of ``lag``. Returns ``DELAYS`` values of the queueing delay [points, 1],
     s, and three arrays for these values:
 
     - the rate that each earlier flow has at the largest backlog with which it keeps its window
@@ -278,20 +281,20 @@ def _growth(
     - the rate of the new flow [points], pkt/s.
     """
     same_size(upper=upper, held=held, x=x, rtt=rtt)
-    _expect(upper=upper, held=held, rtt=rtt)
-    _expect(between=np.array(between, dtype=np.float64))
+    _check_per_flow(upper=upper, held=held, rtt=rtt)
+    _check_per_flow(between=np.array(between, dtype=np.float64))
     positive("c", c)
     numbers("newcomer", newcomer[1:])
     before, after = between
-    delay = np.linspace(before, after, POINTS + 1)[1:, None]
+    delay = np.linspace(before, after, DELAYS + 1)[1:, None]
     # the rate with the backlog ``upper``, and the rate if the flow keeps its window
-    edge, kept = upper / _seen(delay, x, rtt), held / (rtt + delay)
-    reduces: NDArray[np.bool_] = edge <= kept
-    new_rate = np.maximum(c - np.where(reduces, edge, kept).sum(axis=1), 0.0)
-    return delay, edge, reduces, new_rate
+    at_upper, at_kept_window = upper / _measured_delay(delay, x, rtt), held / (rtt + delay)
+    reduces: NDArray[np.bool_] = at_upper <= at_kept_window
+    new_rate = np.maximum(c - np.where(reduces, at_upper, at_kept_window).sum(axis=1), 0.0)
+    return delay, at_upper, reduces, new_rate
 
 
-def _seen(delay: Floats, x: Floats, rtt: Floats) -> Floats:
+def _measured_delay(delay: Floats, x: Floats, rtt: Floats) -> Floats:
     """The queueing delay in s that each flow measures: ``delay`` less its over-estimate ``x``.
 
     ``x`` is the time by which the flow over-estimates baseRTT. If the difference is 0 or less, it
