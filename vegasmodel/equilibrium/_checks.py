@@ -30,7 +30,7 @@ from vegasmodel.stacks import STACKS, find
 T = TypeVar("T", bound=Callable[..., Any])
 
 VARIANTS = tuple(STACKS)
-MOST = 10_000_000  # flows and the like: arrays of more entries may not fit into the memory
+MAX_COUNT = 10_000_000  # flows and the like: arrays of more entries may not fit into the memory
 
 
 def numbers(
@@ -50,11 +50,11 @@ def numbers(
     entry that is not allowed.
     """
     array = floats(name, value)
-    good: Any = (array > low) if above else (array >= low)
-    good &= (array < high) if below else (array <= high)
+    allowed_entries: Any = (array > low) if above else (array >= low)
+    allowed_entries &= (array < high) if below else (array <= high)
     if not infinite:
-        good &= np.isfinite(array)
-    if not np.all(good):
+        allowed_entries &= np.isfinite(array)
+    if not np.all(allowed_entries):
         kind = f"more than {low:g}" if above else f"at least {low:g}"
         if low == -math.inf:
             kind = "any number"
@@ -62,7 +62,7 @@ def numbers(
             kind += f" and {'less than' if below else 'at most'} {high:g}"
         elif not infinite:
             kind += ", and finite"
-        raise FieldError(name, float(array[~good].flat[0]), kind)
+        raise FieldError(name, float(array[~allowed_entries].flat[0]), kind)
     return array
 
 
@@ -106,7 +106,7 @@ def positive(name: str, value: ArrayLike) -> Floats:
     return numbers(name, value, above=True)
 
 
-def count(name: str, value: Any, low: int = 1, high: int = MOST) -> int:
+def count(name: str, value: Any, low: int = 1, high: int = MAX_COUNT) -> int:
     """The value as an int; raises ``FieldError`` unless it is an integer in ``low`` .. ``high``."""
     Integer(low, high).check(value, name)
     return int(value)
@@ -120,17 +120,17 @@ def fit(each: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> None
     arrays in ``each`` may have any shapes that broadcast. ``None`` stands for an argument that was
     not given; it is ignored.
     """
-    own = {name: _shape(value) for name, value in each.items() if value is not None}
-    other = {name: _shape(value) for name, value in (whole or {}).items()}
+    per_flow = {name: _shape(value) for name, value in each.items() if value is not None}
+    per_link = {name: _shape(value) for name, value in (whole or {}).items()}
     try:
-        np.broadcast_shapes((1,), *own.values(), *((*shape, 1) for shape in other.values()))
+        np.broadcast_shapes((1,), *per_flow.values(), *((*shape, 1) for shape in per_link.values()))
     except ValueError:
-        shapes = {name: shape for name, shape in (own | other).items() if shape}
-        said = ", ".join(map(str, shapes.values()))
+        shapes = {name: shape for name, shape in (per_flow | per_link).items() if shape}
+        shapes_shown = ", ".join(map(str, shapes.values()))
         allowed = "shapes that broadcast"
-        if other:
-            allowed = f"{allowed}: {_and(own)} [..., n], and {_and(other)} [...]"
-        raise FieldError(_and(shapes), f"shapes {said}", allowed) from None
+        if per_link:
+            allowed = f"{allowed}: {_in_words(per_flow)} [..., n], and {_in_words(per_link)} [...]"
+        raise FieldError(_in_words(shapes), f"shapes {shapes_shown}", allowed) from None
 
 
 def some_flow(**arrays: Any) -> None:
@@ -157,8 +157,10 @@ def same_size(**arrays: Any) -> None:
     shapes = {name: _shape(value) for name, value in arrays.items() if value is not None}
     sizes = {*shapes.values()}
     if len(sizes) > 1 or any(len(shape) != 1 or shape[0] == 0 for shape in sizes):
-        said = ", ".join(map(str, shapes.values()))
-        raise FieldError(_and(shapes), f"shapes {said}", "one entry for each flow, [n]")
+        shapes_shown = ", ".join(map(str, shapes.values()))
+        raise FieldError(
+            _in_words(shapes), f"shapes {shapes_shown}", "one entry for each flow, [n]"
+        )
 
 
 def broadcast(function: T) -> T:
@@ -174,13 +176,15 @@ def broadcast(function: T) -> T:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
+    """The shape of the value as an array; () if it has none."""
     try:
         return np.shape(value)
     except ValueError:  # rows of different lengths: ``floats`` refuses them
         return ()
 
 
-def _and(names: Iterable[str]) -> str:
+def _in_words(names: Iterable[str]) -> str:
+    """The names as text for a message, such as "alpha, beta and rtt"."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 

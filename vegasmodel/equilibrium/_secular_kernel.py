@@ -222,7 +222,8 @@ def precise_sums(
                 rate, fall_rate = q, inverse
                 if base < math.inf:
                     # In Linux the rate is alpha base / (y (y + base)) = alpha/y - alpha/(y + base).
-                    # The first term is in the sum; w + w_low is the second.
+                    # The first term is in the sum; w + w_low is the second. If base is infinite,
+                    # the second is 0. Callers use this for flows whose windows do not change.
                     z, z_low = two_sum(s, base)
                     z_low += e + base_low
                     t = z + z_low

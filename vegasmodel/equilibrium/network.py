@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.equilibrium._checks import MOST, count, floats, numbers, positive
+from vegasmodel.equilibrium._checks import MAX_COUNT, count, floats, numbers, positive
 from vegasmodel.fields import kinds
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
@@ -116,9 +116,9 @@ def solve(
     path_delay = prices @ A
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = a / (path_delay - x)
-    proof = certificate(A, c, a, x, rates, prices)
+    check = certificate(A, c, a, x, rates, prices)
     return Equilibrium(
-        rates, prices, path_delay, proof, Status.DONE if proof.holds else Status.INACCURATE
+        rates, prices, path_delay, check, Status.DONE if check.holds else Status.INACCURATE
     )
 
 
@@ -158,18 +158,18 @@ def parking_lot(links: int, long: int = 1, cross: int = 1) -> Floats:
     Vegas. Raises ``FieldError`` for numbers out of range and for a matrix that is too large.
     """
     links, long, cross = count("links", links), count("long", long, 0), count("cross", cross, 0)
-    if links * (long + links * cross) > MOST:
+    if links * (long + links * cross) > MAX_COUNT:
         size = f"{links} links and {long + links * cross} flows"
-        raise FieldError("links, long, cross", size, f"a matrix of at most {MOST} entries")
-    own = np.kron(np.eye(links), np.ones((1, cross)))
-    return np.hstack([np.ones((links, long)), own])
+        raise FieldError("links, long, cross", size, f"a matrix of at most {MAX_COUNT} entries")
+    cross_columns = np.kron(np.eye(links), np.ones((1, cross)))
+    return np.hstack([np.ones((links, long)), cross_columns])
 
 
 def _checked(
     routing: Routing, capacity: ArrayLike, alpha: ArrayLike, over_estimate: ArrayLike
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """The arguments of ``solve`` as arrays; ``FieldError`` if their shapes or values are wrong."""
-    A = numbers("routing", np.add(routing, 0))
+    A = numbers("routing", np.add(routing, 0))  # + 0: True and False are allowed
     if A.ndim != 2 or 0 in A.shape:
         raise FieldError("routing", f"shape {A.shape}", "a matrix [link, flow]")
     if not np.all(A.any(axis=0)):
@@ -203,26 +203,22 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
     links, flows = A.shape
     # each flow's fair share: the least, over its links, of the capacity over the number of flows
     share = np.where(A > 0, (c / np.maximum(A.sum(axis=1), 1e-300))[:, None], np.inf).min(axis=0)
-    blocks: list[Any] = [
-        [
-            sparse.csc_matrix(A * share / c[:, None]),
-            sparse.csc_matrix((links, flows)),
-        ],  # c - A r >= 0
-        [_placed(flows, 2), _placed(flows, 0)],  # s = (t, 1, r), exponential cone
+    # Clarabel minimises b . v subject to G v + s = h, where s lies in a product of cones. Here v
+    # has the flows' rates and then their t_i. For each link, s has the idle capacity, which must
+    # not be negative. For each flow, s has (t_i, 1, r_i), and the exponential cone means exp(t_i)
+    # <= r_i.
+    G: list[Any] = [
+        [sparse.csc_matrix(A * share / c[:, None]), sparse.csc_matrix((links, flows))],
+        [_minus_ones(flows, 2), _minus_ones(flows, 0)],
     ]
-    right = np.concatenate([np.ones(links), np.tile([0.0, 1.0, 0.0], flows)])
+    h = np.concatenate([np.ones(links), np.tile([0.0, 1.0, 0.0], flows)])
     cones = [clarabel.NonnegativeConeT(links)] + [clarabel.ExponentialConeT()] * flows
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    quadratic = sparse.csc_matrix((2 * flows, 2 * flows))
-    solver = clarabel.DefaultSolver(
-        quadratic,
-        np.concatenate([-x * share, -a]),
-        sparse.csc_matrix(sparse.block_array(blocks)),
-        right,
-        cones,
-        settings,
-    )
+    no_quadratic_terms = sparse.csc_matrix((2 * flows, 2 * flows))
+    b = np.concatenate([-x * share, -a])
+    G_matrix = sparse.csc_matrix(sparse.block_array(G))
+    solver = clarabel.DefaultSolver(no_quadratic_terms, b, G_matrix, h, cones, settings)
     found = np.asarray(solver.solve().z[:links], dtype=np.float64) / c
     # Newton's method needs rates alpha_i/(q_i - x_i) > 0, so each path's delay q_i must exceed x_i
     if np.all(np.isfinite(found) & (found > 0)) and np.all(found @ A > x):
@@ -234,15 +230,15 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
     return np.asarray(largest_x + (A > 0) @ a / c)
 
 
-def _placed(flows: int, place: int) -> Any:
+def _minus_ones(flows: int, position: int) -> Any:
     """A sparse matrix that ``_interior_point`` needs for its constraints on single flows.
 
-    It has three rows and one column for each flow. Column i holds -1 in row ``3 i + place``, and is
-    0 elsewhere.
+    It has three rows and one column for each flow. Column i holds -1 in row ``3 i + position``, and
+    is 0 elsewhere.
     """
     from scipy import sparse
 
-    rows = 3 * np.arange(flows) + place
+    rows = 3 * np.arange(flows) + position
     return sparse.csc_matrix(
         (np.full(flows, -1.0), (rows, np.arange(flows))), shape=(3 * flows, flows)
     )
@@ -256,8 +252,8 @@ def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Float
     delay of its path, and x_i its over-estimate of baseRTT. The steps end when the error is below
     1e-11 and no longer falls, or after 200 steps.
     """
-    B = A / c[:, None]
-    y = prices * c  # packets queued at each link
+    B = A / c[:, None]  # B @ rates: the loads of the links, as parts of their capacities
+    y = prices * c  # the unknowns of the steps: packets queued at each link
 
     def value(y: Floats) -> float:
         """The function to minimise, at the queues ``y``; infinite where it is not defined."""
@@ -274,14 +270,14 @@ def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Float
         elif best_error < 1e-11:
             break
         # Newton's step for the links that have a queue, or get one because they are overloaded
-        free = (y > min(error, 1e-6) * y.sum()) | (idle < 0)
-        step = -y  # a price that is small beside its link's idle capacity goes to 0
-        hessian = (B[free] * (r**2 / a)) @ B[free].T
-        step[free] = -np.linalg.lstsq(hessian, idle[free], rcond=1e-14)[0]
-        length, now = 1.0, value(y)
+        selected = (y > min(error, 1e-6) * y.sum()) | (idle < 0)
+        step = -y  # the queues of all other links become 0
+        hessian = (B[selected] * (r**2 / a)) @ B[selected].T
+        step[selected] = -np.linalg.lstsq(hessian, idle[selected], rcond=1e-14)[0]
+        length, value_now = 1.0, value(y)
         moved = np.maximum(y + step, 0.0)
         # the step is halved until the function falls by a part of what its gradient promises
-        while value(moved) > now + 1e-4 * float(idle @ (moved - y)) + 1e-13 * abs(now):
+        while value(moved) > value_now + 1e-4 * float(idle @ (moved - y)) + 1e-13 * abs(value_now):
             length /= 2
             if length < 1e-14:
                 break
