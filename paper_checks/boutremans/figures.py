@@ -140,7 +140,10 @@ def premise() -> list[Record]:
 
 
 def setting() -> list[Record]:
-    """The records of figure 1 and section 3.2.1, which describe the simulated network."""
+    """The records of figure 1 and section 3.2.1, which describe the simulated network.
+
+    Equation (6) says that the rates add up to the capacity; d is the propagation delay.
+    """
     return [
         Record(
             "figure 1, n users keep the one link busy",

@@ -93,6 +93,7 @@ def _theory_exceeds_measurement(alpha: float, noise: float, runs: Runs) -> Found
 
     Bonald's are those of the formula in section 3.1.2, for sources that join one by one.  The
     result's detail also has the baseRTTs by the exact recursion, which this formula does not solve.
+    ``noise`` is the standard deviation of the random part of the delay, s.
     """
     theory = D + alpha / CAPACITY * np.array([k * harmonic(k) for k in range(20)])
     exact = D + recursion(20, alpha)
@@ -272,9 +273,10 @@ BY_RULE = (
 
 
 def _faster_sources_swing_more(noise: float, runs: Runs) -> Found:
-    """Whether, in every seed, the rates of faster sources oscillate more, by rule (1).
+    """Whether, in every seed, the rates of faster sources oscillate more, by Vegas's rule (1).
 
-    The swing of a rate is its largest less its least value.
+    The swing of a rate is its largest less its least value.  ``noise`` is the standard deviation of
+    the random part of the delay, s.
     """
     found = [
         _in_order(course.rates.mean(axis=0), np.ptp(course.rates, axis=0))
@@ -302,7 +304,10 @@ def _windows_in_ns2(noise: float, runs: Runs) -> str:
 
 
 def _similar_amplitudes(noise: float, runs: Runs) -> Found:
-    """Whether all windows oscillate, with amplitudes within a factor of 2, by rule (1)."""
+    """Whether all windows oscillate, with amplitudes within a factor of 2, by Vegas's rule (1).
+
+    ``noise`` is the standard deviation of the random part of the delay, s.
+    """
     swings = [course.swing for course in _courses(noise)]  # largest less least window
     least, most = min(float(s.min()) for s in swings), max(float(s.max()) for s in swings)
     return Found(
@@ -312,7 +317,7 @@ def _similar_amplitudes(noise: float, runs: Runs) -> Found:
 
 
 def _not_in_step(noise: float, _: Runs) -> Found:
-    """Whether the windows of different sources do not move together, by rule (1), in every seed.
+    """Whether the windows of different sources do not move together in any seed, by rule (1).
 
     We divide the variance of the sum of all windows by the sum of their variances.  The quotient is
     1 if the 20 windows move independently, and 20 if they move in step.  It must be below 2.
@@ -422,7 +427,7 @@ def _early_sources_get_more(noise: float, runs: Runs) -> Found:
 
 
 def _unfairer_with_larger_ratio(noise: float, runs: Runs) -> Found:
-    """Whether Jain's index falls as beta/alpha grows, over three pairs (alpha, beta)."""
+    """Whether Jain's index of ten sources falls as beta/alpha grows, with three such ratios."""
     cases = sorted(PAIRS, key=lambda pair: pair[1] / pair[0])
     values = [jain(runs(joining(10, *pair, known=True, noise=noise)).mean) for pair in cases]
     text = ", ".join(f"({a:g}, {b:g}) {v:.3f}" for (a, b), v in zip(cases, values, strict=True))

@@ -120,7 +120,8 @@ def _wait(W: Floats) -> float:
 def _grows_with_own_over_estimate() -> Found:
     """Whether each source's rate grows with its own over-estimate.
 
-    A larger over-estimate also changes Delta: equation (6) is solved again.
+    A larger over-estimate also changes the queueing delay Delta: equation (6), by which the rates
+    add up to the capacity, is solved again.
     """
     gains = [float((rates(X + 1e-3 * unit) - rates(X)) @ unit) for unit in np.eye(N)]
     text = ", ".join(f"{gain:.3f}" for gain in gains)
@@ -227,7 +228,7 @@ def harmonic(n: int) -> float:
 def printed_rates(n: int) -> Floats:
     """The rates that section 3.1.2 prints for n sources which joined one by one, pkt/s.
 
-    Source i has the rate c/(n S_n - (i-1) S_{i-1}), with S_n = ``harmonic(n)``.
+    Source i has the rate c/(n S_n - (i-1) S_{i-1}), with the capacity c and S_n = ``harmonic(n)``.
     """
     last = n * harmonic(n)
     return np.array([CAPACITY / (last - (k - 1) * harmonic(k - 1)) for k in range(1, n + 1)])
@@ -236,7 +237,8 @@ def printed_rates(n: int) -> Floats:
 def recursion(n: int, alpha: float = ALPHA) -> Floats:
     """The over-estimates of ``n`` sources that join one by one, each when the queue is at rest, s.
 
-    Source i over-estimates its propagation delay by the queueing delay that it finds.
+    A source over-estimates its propagation delay by the queueing delay that it finds: the one with
+    which the rates of the sources before it add up to the capacity.
     """
     x = np.zeros(n)
     for i in range(1, n):

@@ -157,8 +157,8 @@ STARTS = ((5.0, 20.0), (5.0, 50.0), (20.0, 60.0), (30.0, 30.0))
 def _at_the_loss(V: float, R: float) -> tuple[float, float]:
     """The windows of Vegas and Reno when B + 1 packets wait, so that one is lost.
 
-    V and R are the windows at the beginning of the cycle.  Each ACK changes a window: Vegas's by
-    rule (3), Reno's by 1/R.
+    B packets fit into the buffer, and M others are on their way.  V and R are the windows at the
+    beginning of the cycle.  Each ACK changes a window: Vegas's by rule (3), Reno's by 1/R.
     """
     while V + R < M + B + 1:
         RTT = max(T, (V + R) / MU)

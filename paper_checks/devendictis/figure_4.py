@@ -26,9 +26,10 @@ from paper_checks.runs import Runs
 
 
 def _change_with_capacity(form: Form, T: float) -> float:
-    """The model's ratio Vegas/Reno at mu = 4000 pkt/s over that at mu = 1150 pkt/s, for B = 20.
+    """The model's ratio Vegas/Reno at 4000 pkt/s over that at 1150 pkt/s, for 20 waiting packets.
 
-    The result is below 1 if the ratio falls with the capacity.  We chose both capacities.
+    The result is below 1 if the ratio falls with the capacity mu.  We chose both capacities.
+    ``form`` is the printed or the derived form of the equations, ``T`` the RTT without waiting, s.
     """
     vegas, reno = model(T, 20.0, form, mu=4000.0)
     slower_vegas, slower_reno = model(T, 20.0, form, mu=1150.0)

@@ -45,7 +45,8 @@ def after_loss(runs: Runs) -> Found:
 def cut(runs: Runs) -> float:
     """Reno's least window divided by its largest, in the run of figure 3 at T = 80 ms, B = 20.
 
-    The window is smallest after a loss and largest before it, so this is the factor of a loss.
+    T is the RTT without waiting, and B the buffer in packets.  The window is smallest after a loss
+    and largest before it, so this is the factor of a loss.
     """
     _, least, largest = runs(with_limit(0.08, 20.0)).window[:, 1]
     return float(least / largest)

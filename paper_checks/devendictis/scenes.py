@@ -60,7 +60,11 @@ ScenarioAt = Callable[[float, float], Scenario]  # a function that makes the sce
 
 @cache
 def with_limit(T: float, B: float, mu: float = MU) -> Scenario:
-    """The scenario of figure 3, one Vegas and one Reno source; ``B`` is ns-2's buffer limit."""
+    """The scenario of figure 3, one Vegas and one Reno source.
+
+    ``T`` is the RTT without waiting, s; ``B`` ns-2's buffer limit, packets; ``mu`` the link's
+    capacity, pkt/s.
+    """
     base = load(Path(__file__).with_name("figure3.toml"))
     link = dataclasses.replace(base.links[0], buffer=B, capacity=mu)
     flows = tuple(dataclasses.replace(f, rtt=T) for f in base.flows)
@@ -110,7 +114,8 @@ def vegas_alone(*dropped: int, T: float = 0.08) -> Scenario:
 def model(T: float, B: float, form: Form, mu: float = MU) -> tuple[float, float]:
     """Throughputs of Vegas and Reno by the paper's model (Lambda_Vegas, Lambda_Reno), pkt/s.
 
-    ``form`` chooses between the printed equations and those that we derived.
+    ``T`` is the RTT without waiting, s; ``B`` the buffer, packets; ``mu`` the link's capacity,
+    pkt/s.  ``form`` chooses between the printed equations and those that we derived.
     """
     from vegasmodel.equilibrium import minicycle
 

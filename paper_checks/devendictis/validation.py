@@ -45,9 +45,10 @@ SCAN = np.geomspace(0.001, 20.0, 2000)  # s, the T for which we evaluate the for
 
 
 def ratios(B: float, form: Form) -> np.ndarray:
-    """Vegas's throughput over Reno's by the model (Lambda_Vegas/Lambda_Reno), at many T.
+    """Vegas's throughput over Reno's by the model (Lambda_Vegas/Lambda_Reno), at many RTTs T.
 
-    They are those T of ``SCAN`` for which hypothesis 2 of the paper (mu T > B) holds.
+    They are those T of ``SCAN`` for which hypothesis 2 of the paper holds: the path holds more
+    packets than the buffer, mu T > B.  ``form`` is the printed or the derived form of the model.
     """
     from vegasmodel.equilibrium import minicycle
 
@@ -80,10 +81,11 @@ def appendix(T: float, B: float, form: Form) -> tuple[float, float]:
 def errors(
     source: int, T: float, runs: Runs, scenario_at: ScenarioAt = with_room, form: Form = "printed"
 ) -> dict[float, float]:
-    """The error of the model's throughput relative to that in ns-2, percent, by buffer.
+    """The error of the model's throughput relative to that in ns-2, percent, by buffer B.
 
-    ``source`` is 0 for Vegas and 1 for Reno.  ``scenario_at`` makes ns-2's scenario from T and B:
-    with ``with_room`` B packets can wait in ns-2, with ``with_limit`` ns-2's limit is B.
+    ``source`` is 0 for Vegas and 1 for Reno; ``T`` is the RTT without waiting, s.  ``scenario_at``
+    makes ns-2's scenario from T and B: with ``with_room`` B packets can wait in ns-2, with
+    ``with_limit`` ns-2's limit is B.
 
     At B = 5 the formulas are those of appendix A.  They hold for buffers below a threshold, and the
     text states a threshold of 5.
@@ -219,7 +221,7 @@ def ratio_at(B: float, T: float, runs: Runs, scenario_at: ScenarioAt = with_room
 
 
 def _by_ns2(B: float, runs: Runs) -> tuple[list[float], str]:
-    """Vegas's throughput over Reno's in ns-2 at each T if B packets can wait, and a text.
+    """Vegas's throughput over Reno's in ns-2 at each RTT T if B packets can wait, and a text.
 
     The text also has the ratios with B as ns-2's limit, which counts the packet in transmission.
     """
@@ -296,17 +298,18 @@ def _furthest_offset(runs: Runs) -> Found:
 
 
 def _falls_to_zero() -> Found:
-    """Whether Vegas's throughput by the model falls towards 0 as the buffer grows to nearly mu T.
+    """Whether Vegas's throughput by the model falls towards 0 as the buffer grows.
 
-    We found that it falls.  But how far it falls depends on T, which the paper does not state: so
-    the result is undecided.
+    By hypothesis 2 the buffer is smaller than mu T, the packets that the path holds; T is the RTT
+    without waiting.  We found that the throughput falls.  But how far it falls depends on T, which
+    the paper does not state: so the result is undecided.
     """
     texts, falls = [], []
     for form in FORMS:
         rates = [model(0.08, B, form)[0] for B in (*BUFFERS, 50.0, 80.0)]
         texts.append(f"{form} form {', '.join(f'{rate:.0f}' for rate in rates)}")
         falls.append(rises(rates[::-1]))
-    # by hypothesis 2 the buffer is smaller than mu T
+    # throughputs with a buffer of nearly mu T
     ends = ", ".join(f"{model(T, 0.93 * MU * T, 'printed')[0]:.0f}" for T in TIMES)
     return Found(
         all(falls),
@@ -332,10 +335,11 @@ def _buffer_at_excess(alpha: float, excess: float) -> float:
 
 
 def _rounded_ratios(B: float) -> str:
-    """A text with the largest ratio Vegas/Reno of the model over all T, if its sums are rounded.
+    """A text with the largest ratio Vegas/Reno of the model over all RTTs T, if sums are rounded.
 
-    The sums over mini-cycles (round trips) then end at whole numbers.  For B = 5, where the model
-    is that of appendix A, the text also says at which T the ratio is 2.58, as printed.
+    The sums over mini-cycles (round trips) then end at whole numbers.  For a buffer B of 5 packets,
+    where the model is that of appendix A, the text also says at which T the ratio is 2.58, as
+    printed.
     """
     formula = whole_minicycles.appendix_a if B <= 5 else whole_minicycles.section_3
     most, _ = whole_minicycles.at_figure_3(formula, B, np.nan)
@@ -439,7 +443,7 @@ def _period(T: float) -> float:
 def _equal_cycles(runs: Runs) -> Found:
     """Whether spans of equal length have equally many cycles, which last as long as in the model.
 
-    A loss of Reno ends each cycle.
+    A loss of Reno ends each cycle.  Cycles are compared with the model's at several RTTs T.
     """
     pairs = [(SPAN / float(runs(with_room(T, 20.0)).retransmits[1]), _period(T)) for T in TIMES]
     text = "; ".join(f"{measured:.2f} and {model:.2f} s" for measured, model in pairs)

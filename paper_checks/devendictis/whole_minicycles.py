@@ -30,7 +30,8 @@ SCAN = np.arange(np.ceil(1e4 * max(BUFFERS) / MU), 2000.0) / 1e4
 def section_3(T: float, B: float, way: Way) -> float:
     """Vegas's packets in a cycle over Reno's, by the printed formulas of section 3.
 
-    They are for buffers above the threshold B_th.  ``way`` is the way of rounding.
+    They are for buffers B above the threshold B_th.  ``T`` is the RTT without waiting, s; ``way``
+    is how mini-cycles (round trips) are rounded to whole numbers.
     """
     M = MU * T
     V_N, R_N = ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1  # windows at the loss
@@ -50,7 +51,7 @@ def section_3(T: float, B: float, way: Way) -> float:
 def appendix_a(T: float, B: float, way: Way) -> float:
     """Vegas's packets in a cycle over Reno's, by appendix A, for buffers below the threshold B_th.
 
-    ``way`` is the way of rounding.
+    ``T``, ``B`` and ``way`` are those of ``section_3``.
     """
     V_N = (MU * T + B + 1) / (3 - 2 * LAM)  # Vegas's window at the loss
     V_1, R_1 = LAM * V_N, (1 - LAM) * V_N  # Reno's window at the loss is 2 (1 - LAM) V_N

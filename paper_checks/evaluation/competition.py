@@ -126,7 +126,7 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
     """The ``compute`` function for the buffer at which ``law`` and Vegas have equal throughputs.
 
     With a smaller buffer Vegas gets more, with a larger one less.  ``printed`` is the buffer that
-    the paper states.
+    the paper states.  Buffers are in packets; those that ns-2 runs are the chart's (``AXIS``).
     """
 
     def compute(runs: Runs) -> Found:

@@ -349,7 +349,7 @@ def figure_5() -> Record:
     """
 
     def compute(runs: Runs) -> Found:
-        """Whether the ratio ACK1/ACK2 of two sources rises with X, for Reno and for SACK."""
+        """Whether the ratio of two sources' packets rises with X, for Reno and for SACK."""
         scenes = [delays(law, X * 1e-3) for law in LOSS_BASED for X in TABLE_3]
 
         def both_rise(*rates: Floats) -> bool:

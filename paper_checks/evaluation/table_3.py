@@ -40,13 +40,18 @@ TABLE_3 = {
 def delays(law: str, X: float) -> Scenario:
     """The scenario of a cell of table 3, with the reading whose result is the record's value.
 
-    By this reading the sources start at 0 and 0.5 s, and packets count from 0 s on.
+    By this reading the sources start at 0 and 0.5 s, and packets count from 0 s on.  ``X`` is the
+    delay of the second source's last link, s.
     """
     return pair(law, law, X=X, starts=(0.0, 0.5), warmup=0.0)
 
 
 def _readings(law: str, X: float) -> dict[str, Scenario]:
-    """A cell of table 3 with each of the four readings, by a text that describes the reading."""
+    """The scenarios of a cell of table 3 with each of the four readings.
+
+    The keys are texts that describe the readings.  ``X`` is the delay of the second source's last
+    link, s.
+    """
     return {
         f"{starts}, from {since:g} s on": pair(law, law, X=X, starts=at, warmup=since)
         for starts, at in (("0.5 s apart", (0.0, 0.5)), ("both at 0", (0.0, 0.0)))
@@ -103,6 +108,8 @@ LATER_STARTS = (1.0, 2.0)  # s: when the second source starts; the readings have
 
 def _other_settings(law: str, X: float, printed: float, runs: Runs) -> tuple[str, str]:
     """Two texts on a cell of table 3 with other buffers, and with a later start of source 2.
+
+    ``X`` is the delay of this source's last link, s.
 
     The first text says that these settings decide: that is so if the printed ratio lies between the
     ratios with all settings, and else the text is empty.  The second text has the ratios.

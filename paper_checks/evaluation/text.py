@@ -42,7 +42,10 @@ THRESHOLDS = tuple(map(float, TABLE_4["reno"]))  # RED's upper thresholds in tab
 
 
 def _largest_oscillation(runs: Runs) -> Found:
-    """How much a window varies at most in figures 3a and 3b: largest less least, in packets."""
+    """How much a window varies at most in figures 3a and 3b: largest less least, in packets.
+
+    The figures differ in X, the delay of the second source's last link.
+    """
     found = [
         max(  # rows 1 and 2 of ``window`` have each source's least and largest window
             float(np.ptp(runs(one).window[1:], axis=0).max())

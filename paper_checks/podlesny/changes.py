@@ -433,7 +433,8 @@ def _could_gain(runs: Runs) -> Found:
     """Whether wrong marks let a NewReno flow gain by more than two standard errors.
 
     It must gain in some case with the paper's router: 1 or 10 wrongly marked flows, with or without
-    reverse flows.  The result's detail also has the gains with CBQ.
+    reverse flows.  The result's detail also has the gains with CBQ (class-based queueing), which
+    stands in for the router.
     """
     # groups of flows: 0 NewReno, 1 Vegas, 2 those with a wrong mark
     rows, gains = [], []
@@ -457,7 +458,7 @@ def _part_kept_by_vegas(setting: str, runs: Runs) -> list[float]:
     """The part of its throughput that Vegas keeps if 1 or 10 NewReno flows are wrongly marked.
 
     The list has this part for 1 and for 10 such flows.  ``setting`` says whether the paper's router
-    or CBQ runs, and whether there are reverse flows.
+    or class-based queueing (CBQ) runs, and whether there are reverse flows.
     """
     scenes = [dumbbell(masked=(k, 0)) for k in (0, 1, HALF)]  # k NewReno flows are wrongly marked
     vegas = 1  # the group of Vegas flows

@@ -323,8 +323,8 @@ class _Tested(NamedTuple):
 def _tested(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> _Tested:
     """The losses with the paper's router, if ns-3 ran at least three ratios; else those with CBQ.
 
-    With fewer than three points there is no test for a line.  ``scenarios`` has one for each of
-    ``RATIOS``.
+    CBQ is class-based queueing, which stands in for the router in ns-2.  With fewer than three
+    points there is no test for a line.  ``scenarios`` has one for each of ``RATIOS``.
     """
     by_ratio = dict(zip(RATIOS, scenarios, strict=True))
     in_ns3 = BY_NS3[varied]  # the ratios that ns-3 ran
@@ -344,8 +344,9 @@ def _line(varied: str, scenarios: Sequence[Scenario], straight: bool, runs: Runs
     """Whether Vegas's loss grows with the ratio, along a straight line if ``straight``, else not.
 
     The ratio is the number of flows of the law ``varied`` over that of the other law.  The result
-    is open in two cases.  Either only the losses with CBQ could be tested (``_tested``).  Or those
-    with the paper's router are on a line, but ns-3 ran only a part of the ratios.
+    is open in two cases.  Either only the losses with class-based queueing (CBQ) could be tested
+    (``_tested``).  Or those with the paper's router are on a line, but ns-3 ran only a part of the
+    ratios.
     """
     tested = _tested(varied, scenarios, runs)
     p_value = _p_value(tested.ratios, tested.percent)

@@ -307,7 +307,8 @@ def capacity() -> list[Record]:
 def _losses(runs: Runs) -> tuple[list[float], str]:
     """Vegas's loss at the longest RTTs of 30, 200 and 1000 ms with the router, percent.
 
-    The second value is a text with the losses with CBQ at all longest RTTs, for the note.
+    The second value is a text with the losses with class-based queueing (CBQ) at all longest RTTs,
+    for the note.
     """
     found = [loss(runs, s, "vegas", with_router=True) for s in round_trips(LONGEST_IN_NS3)]
     by_cbq = ", ".join(f"{loss(runs, s, 'vegas'):.2f}" for s in round_trips())

@@ -57,10 +57,10 @@ def _gains_by_a_later_start(runs: Runs) -> Found:
 
 
 def _packets_over_rates(runs: Runs) -> Found:
-    """The ratio of the two connections' packets at R1, divided by the ratio of their rates.
+    """The ratio of the two connections' packets in the queue, divided by the ratio of their rates.
 
     The quotient is 1 if the connections share the link as they share the queue, as the paper says.
-    The result is its mean over the delays x2.
+    The result is its mean over the 13 delays x2 (ms) of the longer connection's last link.
     """
     quotients = []
     for x2 in DELAYS:
@@ -94,7 +94,7 @@ def _below_window_limit(runs: Runs) -> Found:
 
 
 def _below_red(runs: Runs) -> Found:
-    """Whether the mean queue by ns-2 is below RED's lower threshold at each delay."""
+    """Whether the mean queue by ns-2 is below RED's lower threshold at each delay x2."""
     queues = {x2: runs(two_connections(x2, warmup=CONVERGED)).queue for x2 in DELAYS}
     worst = max(queues, key=lambda x2: queues[x2])
     return Found(
@@ -116,14 +116,18 @@ def _queue_grows_with_delta(runs: Runs) -> Found:
 def _expected(name: str, x2: int, longer_first: bool) -> float:
     """Mean expected rate of the longer connection from 30 s on, pkt/s.
 
-    ``name`` is the paper's name of the thresholds, such as "Vegas-1".
+    ``name`` is the paper's name of the thresholds, such as "Vegas-1"; ``x2`` is the delay of this
+    connection's last link, ms.
     """
     _, longer = replay(x2, *VEGAS[name], longer_first=longer_first)
     return float(np.mean([r.expected for r in longer.decisions(SETTLED)])) / BITS
 
 
 def _below_fair_share_with_1_only(runs: Runs) -> Found:
-    """Whether the longer connection's expected rate is below the fair share with delta 1 only."""
+    """Whether the longer connection's expected rate is below the fair share with delta 1 only.
+
+    delta is the value of both thresholds, alpha = beta.
+    """
     names = ("Vegas-1", "Vegas-2", "Vegas-3")
     found = [[_expected(name, *case) for name in names] for case in as_printed()]
     text = each_case(["/".join(f"{rate:.0f}" for rate in rates) for rates in found])

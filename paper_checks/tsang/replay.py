@@ -149,7 +149,7 @@ class Connection:
         self.next = max(self.next, last + 1)
 
     def _at_r1(self, packet: int) -> None:
-        """A data packet arrives at R1, and its receiver sends an ACK at once."""
+        """A data packet arrives at the router R1; its receiver will send an ACK for it at once."""
         network, now = self.network, self.network.now
         at_r2 = network.forward.pass_on(now, BITS)
         self.visits.append((now, at_r2 - SHORT - now))  # until its last bit has left R1
@@ -228,9 +228,10 @@ class Connection:
         return count / (DURATION - since)
 
     def held(self, since: float) -> float:
-        """Mean number of the connection's packets that wait or are sent at R1, from ``since`` on.
+        """Mean number of the connection's packets at the shared link, from ``since`` on.
 
-        By Little's law this is the sum of their stays over the time.
+        These packets wait or are in transmission.  By Little's law the mean is the sum of their
+        stays, divided by the time.
         """
         return sum(stay for when, stay in self.visits if when > since) / (DURATION - since)
 

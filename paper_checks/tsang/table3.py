@@ -116,8 +116,8 @@ def index(
 ) -> float:
     """Jain's index of the mean rates from ``since`` on, by the packet-by-packet simulation.
 
-    ``longer_first``: the first packet at R1 is connection 2's; ``known``: both connections know
-    their least RTTs.
+    ``x2``: delay of connection 2's last link, ms; ``longer_first``: the first packet at the shared
+    link is connection 2's; ``known``: both connections know their least RTTs.
     """
     pair = replay(x2, alpha, beta, longer_first=longer_first, known=known)
     return jain([c.rate(since) for c in pair])
@@ -126,8 +126,9 @@ def index(
 def _index(x2: int, runs: Runs) -> Found:
     """Jain's index of a row of table 3, by the packet-by-packet simulation.
 
-    The result's detail also has the index if averages begin earlier, if the other connection's
-    packet is first at R1, by the printed rates, and by ns-2.
+    The row is that of the delay ``x2``, ms.  The result's detail also has the index if averages
+    begin earlier, if the other connection's packet is first at the shared link, by the printed
+    rates, and by ns-2.
     """
     _, first, _, second, *_ = TABLE_3[x2]
     ns2 = rounded(x2, 1.0, 3.0, runs)
@@ -185,8 +186,9 @@ def derived() -> list[Record]:
 def window_and_base(x2: int) -> tuple[int, float]:
     """Window (packets) and baseRTT (s) of connection 2 that its printed expected rate implies.
 
-    The expected rate is W/baseRTT, where the window W is a whole number.  A baseRTT cannot be less
-    than the RTT with empty queues.  So W is the smallest number with which it is not.
+    The rate is that of table 3 at the delay ``x2``, ms.  It is W/baseRTT, where the window W is a
+    whole number.  A baseRTT cannot be less than the RTT with empty queues.  So W is the smallest
+    number with which it is not.
     """
     rate = TABLE_3[x2][2] / BITS
     window = math.ceil(rate * (base_rtt(x2) - 1e-6))  # 1 us: the rate is cut off to 1 bit/s
@@ -214,9 +216,10 @@ def _over_estimates() -> Found:
 
 
 def backlogs(x2: int) -> tuple[float, float]:
-    """Both connections' backlogs: (expected - actual) baseRTT of the printed rates, packets.
+    """Both connections' backlogs by table 3 at the delay ``x2``, ms, in packets.
 
-    Since expected = W/baseRTT, this is W (1 - actual/expected).
+    A backlog is (expected - actual) baseRTT, with the printed expected and actual rate.  Since
+    expected = W/baseRTT, where W is the window, this is W (1 - actual/expected).
     """
     expected1, actual1, expected2, actual2, _, _ = TABLE_3[x2]
     W1 = round(expected1 / BITS * base_rtt(1))
@@ -284,7 +287,7 @@ def _ratios(longer_first: bool) -> list[float]:
 
 
 def _longer_gets_less(runs: Runs) -> Found:
-    """Whether the longer connection gets less at each x2 of 10 ms and more."""
+    """Whether the longer connection gets less if its last link has a delay x2 of 10 ms or more."""
     ratios = _ratios(longer_first=False)
     text = ", ".join(f"{r:.2f}" for r in ratios)
     opposite = _ratios(longer_first=True)

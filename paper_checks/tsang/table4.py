@@ -54,8 +54,9 @@ def index(x2: int, name: str, since: float = LATE, longer_first: bool = True) ->
 def _cell(x2: int, name: str, runs: Runs) -> Found:
     """Jain's index of a cell of table 4, by the packet-by-packet simulation.
 
-    The result's detail also has the index if averages begin earlier, if the other connection's
-    packet is first at R1, and by ns-2.
+    The cell is that of the delay ``x2``, ms, and the thresholds ``name``.  The result's detail also
+    has the index if averages begin earlier, if the other connection's packet is first at the shared
+    link, and by ns-2.
     """
     ns2 = rounded(x2, *VEGAS[name], runs)
     other = index(x2, name, longer_first=False)
@@ -152,7 +153,7 @@ def _column_means(runs: Runs) -> Found:
 
 
 def _worse_with_one(runs: Runs) -> Found:
-    """Whether some delay has a lower index with Vegas-1 than with Vegas1_3."""
+    """Whether at some delay Jain's index is lower with Vegas-1 than with Vegas1_3."""
     cases = [x2 for x2 in DELAYS if index(x2, "Vegas1_3") - index(x2, "Vegas-1") > 0.001]
     return Found(bool(cases), detail=f"At x2 = {', '.join(map(str, cases)) or 'none'} ms.")
 
@@ -164,7 +165,8 @@ def _range(
     """Least and largest actual rate of one connection from 30 s on, pkt/s.
 
     The actual rate is the one that Vegas computes at each of its decisions.  ``longer`` says
-    whether the connection is the longer or the shorter one.
+    whether the connection is the longer or the shorter one; ``longer_first``, whether the longer
+    one's packet is the first at the shared link.
     """
     connections = replay(x2, *VEGAS[name], longer_first=longer_first)
     late = connections[1 if longer else 0].decisions(SETTLED)
@@ -204,8 +206,9 @@ ORDER = (
 def as_printed() -> tuple[tuple[int, bool], ...]:
     """The cases (x2, ``longer_first``) that section 3.3 may be about, since it states neither.
 
-    In these cases the shorter connection's least and largest rate with Vegas-1 are within 10 % of
-    the printed ones.
+    x2 is the delay of the longer connection's last link, ms; ``longer_first`` says whether its
+    packet is the first at the shared link.  In these cases the shorter connection's least and
+    largest rate with Vegas-1 are within 10 % of the printed ones.
     """
     return tuple(
         (x2, longer_first)
@@ -272,7 +275,10 @@ def _longer_stays_at_lower_end(runs: Runs) -> Found:
 
 
 def _shorter_gets_more(runs: Runs) -> Found:
-    """Whether the shorter connection gets more than the longer one in each of ``as_printed``."""
+    """Whether the shorter connection gets more than the longer one in each case of ``as_printed``.
+
+    These are the cases in which its rates have the range that section 3.3 prints.
+    """
     pairs = [
         [c.rate(LATE) for c in replay(x2, *VEGAS["Vegas-1"], longer_first=longer_first)]
         for x2, longer_first in as_printed()
