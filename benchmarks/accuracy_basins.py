@@ -67,29 +67,29 @@ def draw(family: str, rng: np.random.Generator) -> tuple[str, str]:
 
     ``FAMILIES`` says what each family is for.  A case has two flows, "a" and "b".
     """
-    # numbers of all families; the lines below change some of them
-    capacity, rtt = int(rng.integers(150, 400)), int(rng.integers(40, 120))
+    # The numbers of the family "bands", with two Vegas flows; the other families change some.
+    capacity, rtt_a = int(rng.integers(150, 400)), int(rng.integers(40, 120))
     alpha = int(rng.integers(1, 4))
-    beta, other = alpha + int(rng.integers(2, 6)), int(rtt * rng.uniform(1.2, 2.5))
-    buffer, second = 80, "vegas"
+    beta, rtt_b = alpha + int(rng.integers(2, 6)), int(rtt_a * rng.uniform(1.2, 2.5))
+    buffer, law_a, law_b = 80, "vegas", "vegas"
     if family in ("hold", "threshold"):
-        buffer, second, other = int(rng.integers(15, 35)), "reno", rtt
-    if family == "threshold":  # around alpha (3 - 2 lambda), where Vegas begins to lose
+        buffer, law_b, rtt_b = int(rng.integers(15, 35)), "reno", rtt_a
+    if family == "threshold":
+        # Vegas begins to lose at alpha (3 - 2 lambda); a loss multiplies its window by lambda
         beta = alpha
         buffer = int(rng.integers(2, 4)) * alpha + 1
     if family == "whole windows":
-        other = rtt
-    laws = ("reno", "newreno", "sack")
-    first, wait = "vegas", DOES_NOT_WAIT if family in ("whole windows", "hold", "phases") else ""
+        rtt_b = rtt_a
     if family == "phases":
-        first = second = str(rng.choice(laws))
+        law_a = law_b = str(rng.choice(("reno", "newreno", "sack")))
         buffer = int(rng.integers(8, 30))
+    wait = DOES_NOT_WAIT if family in ("whole windows", "hold", "phases") else ""
     description = (
-        f"{first} {second}, {capacity} pkt/s, buffer {buffer}, {rtt} {other} ms, "
+        f"{law_a} {law_b}, {capacity} pkt/s, buffer {buffer}, {rtt_a} {rtt_b} ms, "
         f"alpha {alpha}, beta {beta}"
     )
     text = LINK.format(family=family, capacity=capacity, buffer=buffer)
-    text += flow("a", first, rtt, alpha, beta, wait) + flow("b", second, other, alpha, beta, wait)
+    text += flow("a", law_a, rtt_a, alpha, beta, wait) + flow("b", law_b, rtt_b, alpha, beta, wait)
     return description, text
 
 
