@@ -54,7 +54,10 @@ def _rates(alpha: float, runs: Runs) -> list[Floats]:
 
 
 def _over_estimates(alpha: float, runs: Runs) -> list[Floats]:
-    """Over-estimates of baseRTT in order of arrival, s, by ns-2, ``rounds`` and both theories."""
+    """Over-estimates of baseRTT in order of arrival, s, by ns-2, ``rounds`` and two theories.
+
+    The theories are those of ``_rates``.
+    """
     scenario = joining(N, alpha, alpha)
     by_rounds = predict(scenario, "rounds").base_rtt
     assert by_rounds is not None
@@ -68,7 +71,10 @@ def _ratio_by_rounds(scenario: Scenario) -> Floats:
 
 
 def _slower(runs: Runs) -> str:
-    """The table of ratios if the sources arrive at longer intervals, in ns-2 and ``rounds``."""
+    """The table of the last source's rate over the first's, if sources arrive at longer intervals.
+
+    The rates are those in ns-2 and in ``rounds``.
+    """
     head = ["alpha = beta", *(f"ns-2, every {every:g} s" for every in INTERVALS)]
     head.append(f"rounds, every {INTERVALS[-1]:g} s")
     rows = []
@@ -80,7 +86,10 @@ def _slower(runs: Runs) -> str:
 
 
 def _by_the_rule() -> str:
-    """The table of ratios by the paper's rule (1) with sources that each find a queue at rest."""
+    """The table of the last source's rate over the first's, by the paper's window rule (1).
+
+    Each source finds a queue at rest when it starts.
+    """
     head = ["alpha = beta", "an arrival every", "one packet", "half a packet"]
     head += ["one packet, rounded", "half a packet, rounded"]
     rows = []

@@ -25,10 +25,13 @@ KINDS: tuple[Compared, ...] = ("rd", "red", "droptail")
 
 
 class Point(NamedTuple):
-    """Results for one ratio of the numbers of NewReno and Vegas flows, by CBQ in ns-2."""
+    """Results for one ratio of the numbers of NewReno and Vegas flows, in ns-2.
+
+    ns-2 runs class-based queueing (CBQ) in the place of the paper's router.
+    """
 
     ratio: float  # NewReno flows per Vegas flow
-    fairness: float  # relative fairness (the index), mean over the runs
+    fairness: float  # a Vegas flow's throughput over a NewReno flow's, mean over the runs
     error: float  # standard error of ``fairness``
     newreno_loss: float  # percent
     vegas_loss: float  # percent
@@ -84,7 +87,10 @@ CAPTION = (
 
 
 def _by_cbq(points: list[Point]) -> str:
-    """The table of relative fairness and loss rates in ns-2."""
+    """The table of relative fairness and loss rates in ns-2, by the ratio of numbers of flows.
+
+    Relative fairness is the throughput of a Vegas flow over that of a NewReno flow.
+    """
     cells = [
         [
             f"{p.ratio:g}",
@@ -123,7 +129,10 @@ def _single(setting: str, runs: Runs) -> str:
 
 
 def _one_way() -> str:
-    """The table of relative fairness by the queue in ns-3, with flows in one direction."""
+    """The table of relative fairness by the queue in ns-3, with flows in one direction.
+
+    Relative fairness is the throughput of a Vegas flow over that of a NewReno flow.
+    """
     rows = [
         [f"{ratio:g}", *(f"{fairness(ratio, kind).index[0]:.2f}" for kind in KINDS)]
         for ratio in isolation.RATIOS
@@ -132,7 +141,11 @@ def _one_way() -> str:
 
 
 def _both_ways(runs: Runs) -> str:
-    """The table of relative fairness by router and by CBQ, with flows in both directions."""
+    """The table of relative fairness by the paper's router and by its stand-in in ns-2, CBQ.
+
+    Relative fairness is the throughput of a Vegas flow over that of a NewReno flow.  Flows run in
+    both directions.
+    """
     rows = []
     for ratio in BY_NS3["NewReno"]:
         scenario = dumbbell(round(N * ratio), N)
@@ -142,7 +155,10 @@ def _both_ways(runs: Runs) -> str:
 
 
 def _at_few() -> str:
-    """The table of relative fairness with 0.1 NewReno flows per Vegas flow, by thresholds."""
+    """The table of relative fairness with 0.1 NewReno flows per Vegas flow, by alpha and beta.
+
+    Relative fairness is the throughput of a Vegas flow over that of a NewReno flow.
+    """
     few = {(a, b): fairness(0.1, "rd", a, b).index for a, b in AT_FEW}
     rows = [[f"{a}, {b}", f"{mean:.2f} +- {se:.2f}"] for (a, b), (mean, se) in few.items()]
     return table(["alpha, beta in ns-3", "relative fairness"], rows)

@@ -79,6 +79,7 @@ def crossing(alphas: Sequence[float], ratios: Sequence[float]) -> float:
 def closed_form(scene: Scene, buffer: int, losers: Losers) -> float:
     """The fair alpha at the buffer ``buffer`` by the mini-cycle model; NaN if there is none.
 
+    With this alpha, Vegas gets as much as Reno.
     ``scene`` is ``short`` or ``long``.  ``losers`` says which flows lose when the buffer overflows.
     As in ns-2, Vegas's window is constant at backlogs from alpha - 1/2 to alpha + 1/2, and reacts
     two round trips late.  The model's buffer is one packet less than ns-2's limit, which counts the
@@ -105,7 +106,10 @@ def printed_ratio(B: float) -> float:
 
 
 class FairAlphas(NamedTuple):
-    """The fair alpha on one link, by each of ``NAMES``; NaN if there is none."""
+    """The fair alpha at each buffer on one link, by each of ``NAMES``; NaN if there is none.
+
+    With this value of alpha = beta, Vegas gets as much as Reno.
+    """
 
     buffers: np.ndarray  # [buffers] packets
     alphas: np.ndarray  # [buffers, NAMES] packets
@@ -115,8 +119,9 @@ NAMES = ("ns-2", "rounds", "mini-cycle, who grows loses", "mini-cycle, both lose
 
 
 def _fair(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> FairAlphas:
-    """The fair alphas on the link of ``scene``, which is ``short`` or ``long``.
+    """The fair alphas, with which Vegas gets as much as Reno, on the link of ``scene``.
 
+    ``scene`` is ``short`` or ``long``.
     ``grid`` has the values of alpha to try at each buffer in ns-2 and in ``rounds``.
     """
     rows = []

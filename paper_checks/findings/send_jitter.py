@@ -110,12 +110,15 @@ X = (1, 13, 22, 58, 208)  # ms, delays of the second source's last link in table
 
 
 def _pairs(law: str) -> tuple[Scenario, ...]:
-    """Two sources of ``law``, for each of ``X``."""
+    """Two sources of ``law``, for each delay of the second source's last link (``X``)."""
     return tuple(delays(law, x * 1e-3) for x in X)
 
 
 def _buffers(law: str) -> tuple[Scenario, ...]:
-    """Two sources of ``law`` at X = 58 ms, with buffers of 10 and of 50 packets."""
+    """Two sources of ``law``, with buffers of 10 and of 50 packets.
+
+    The last link of the second source has a delay X of 58 ms.
+    """
     starts = (0.0, 0.5)
     return tuple(pair(law, law, X=58e-3, buffer=B, starts=starts, warmup=0.0) for B in (10.0, 50.0))
 

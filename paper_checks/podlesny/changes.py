@@ -104,10 +104,10 @@ def _index_just_after(runs: Runs) -> Found:
 def _rd_fairest_droptail_least(runs: Runs) -> Found:
     """Whether the index is nearest to 1 with RD, and nearer with RED/ECN than with DropTail.
 
-    The index is the throughput of a Vegas flow over that of a NewReno flow.  The distance of a
-    run's index from 1 is |ln(index)|, as a mean over the intervals of time.  Distances must differ
-    by more than two standard errors, for both choices of RED's thresholds, and for RD by CBQ in
-    ns-2 and by the paper's router in ns-3.
+    The index is the throughput of a Vegas flow over that of a NewReno flow; RD is the paper's
+    router.  The distance of a run's index from 1 is |ln(index)|, as a mean over the intervals of
+    time.  Distances must differ by more than two standard errors, for both choices of RED's
+    thresholds.  RD must be nearest both by the router in ns-3 and by its stand-in in ns-2, CBQ.
     """
 
     def distance(kind: Discipline, with_router: bool = False) -> Floats:
@@ -267,7 +267,8 @@ def _ratios_as_text(runs: Runs) -> str:
 def _equal_on_each_link(runs: Runs) -> Found:
     """Vegas's throughput over NewReno's on each of five links with RD: an open question.
 
-    Only CBQ in ns-2 ran this, not the paper's router, and CBQ fixes the throughputs by its shares.
+    RD is the paper's router, which did not run this.  Only its stand-in in ns-2 did, class-based
+    queueing (CBQ), and CBQ fixes the throughputs by its shares.
     """
     found = _by_link("rd", runs)
     errors = standard_error(found)
@@ -392,8 +393,8 @@ def gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str
 
     A mark tells the router whether the flow is one for throughput (NewReno) or for low delay
     (Vegas).  ``newreno`` and ``vegas`` are the numbers of wrongly marked flows: one of them is 0.
-    ``setting`` says whether the paper's router or CBQ runs, and whether there are reverse flows.
-    The second value is a text with both rates.
+    ``setting`` says whether the paper's router or class-based queueing (CBQ) runs, and whether
+    there are reverse flows.  The second value is a text with both rates.
     """
     # groups of flows: 0 NewReno, 1 Vegas, 2 those with a wrong mark
     masked = rates(dumbbell(masked=(newreno, vegas)), setting, runs)[:, 2]

@@ -112,8 +112,9 @@ def index(runs: Runs, scenario: Scenario, with_router: bool = False) -> Floats:
     """Relative fairness of each run: throughput of a Vegas flow over that of a NewReno flow.
 
     Only long-lived flows in the forward direction count.  ``with_router``: in ns-3, which has the
-    router of figure 2.  There the packets of both laws have the same size.  In ns-2, with CBQ,
-    NewReno's packets are larger, so the ratio, which counts packets, is divided by ``SIZE_RATIO``.
+    router of figure 2.  There the packets of both laws have the same size.  In ns-2, with
+    class-based queueing (CBQ), NewReno's packets are larger.  So there the ratio, which counts
+    packets, is divided by ``SIZE_RATIO``.
     """
     if with_router:
         return _index(runs.with_router(scenario), scenario)
@@ -135,7 +136,7 @@ def _index(found: Groups, scenario: Scenario) -> Floats:
 def loss(runs: Runs, scenario: Scenario, law: str, with_router: bool = False) -> float:
     """Loss rate of the long-lived forward flows of a law, percent, as a mean over the runs.
 
-    ``with_router``: in ns-3 with the paper's router, else in ns-2 with CBQ.
+    ``with_router``: in ns-3 with the paper's router, else in ns-2 with class-based queueing (CBQ).
     """
     names = [group.name for group in scenario.flows]
     found = runs.with_router(scenario) if with_router else runs.groups(scenario)
@@ -179,8 +180,8 @@ def _index_at_each_ratio(varied: str, scenarios: Sequence[Scenario], runs: Runs)
     """The index at each ratio of the numbers of flows, one for each of ``scenarios``.
 
     The index is the throughput of a Vegas flow over that of a NewReno flow.  It is that with the
-    paper's router, in ns-3, if ns-3 ran all ratios.  Else it is that with CBQ, in ns-2; a
-    difference from the print then shows nothing, since the paper did not use CBQ.
+    paper's router, in ns-3, if ns-3 ran all ratios.  Else it is that with class-based queueing
+    (CBQ), in ns-2; a difference from the print then shows nothing, since the paper did not use CBQ.
     """
     by_cbq = [index(runs, s) for s in scenarios]
     in_ns3 = [s for ratio, s in zip(RATIOS, scenarios, strict=True) if ratio in BY_NS3[varied]]

@@ -51,9 +51,9 @@ LAWS = ("newreno", "vegas")
 def _index_by_cbq(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
     """The index by CBQ in ns-2, for the cases that ns-3 did not run.
 
-    The index is the throughput of a Vegas flow over that of a NewReno flow.  CBQ is not the paper's
-    router, so a difference from ``printed`` shows nothing.  ``unit`` is that of the last digit of
-    ``printed``.
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  CBQ, class-based
+    queueing, is not the paper's router, so a difference from ``printed`` shows nothing.  ``unit``
+    is that of the last digit of ``printed``.
     """
     values = index(runs, scenario)
     each = ", ".join(f"{value:.2f}" for value in values)
@@ -91,8 +91,9 @@ BETWEEN = (
 def _loss_grows_with_rate(size: float, runs: Runs) -> Found:
     """Whether Vegas's loss grows from each rate of short flows to the next.
 
-    It must grow with CBQ, and with the paper's router for those rates that ns-3 ran.  The question
-    stays open if ns-3 ran only one rate.  The short flows have ``size`` packets on average.
+    It must grow with class-based queueing (CBQ) in ns-2, and with the paper's router for those
+    rates that ns-3 ran.  The question stays open if ns-3 ran only one rate.  The short flows have
+    ``size`` packets on average.
     """
     text = f"By CBQ: {curve(runs, BURSTS, bursts(size))}"
     by_cbq = rises([loss(runs, s, "vegas") for s in bursts(size)])
