@@ -48,7 +48,7 @@ def delay(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> float:
 
 
 def rates(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> Floats:
-    """The rates by equation (5), at the queueing delay that solves equation (6), pkt/s."""
+    """The rates alpha/(Delta - x_i) by equation (5), with the Delta that solves (6), pkt/s."""
     return np.asarray(alpha / (delay(x, alpha, c) - x))
 
 

@@ -393,10 +393,12 @@ def _equilibrium_phase() -> list[Record]:
     """The records of equations (16) and (17), about the end of a cycle from loss to loss.
 
     By (16) Vegas reaches its equilibrium window in mini-cycle (round trip) b. By (17) its window
-    then stays at the equilibrium value (7), which falls as the queue grows.
+    then stays at the equilibrium value (7), which falls as the queue grows. q packets wait, and the
+    path holds M = mu T others.
     """
-    a, V_a = 10.0, 9.0  # packets: V_a is W_V(a)
-    # phase 2 lasts k = b - a mini-cycles, until the growing window meets (7) at q = 2 k
+    a, V_a = 10.0, 9.0  # mini-cycle a, and the window W_V(a) in it, packets
+    # In the k = b - a mini-cycles of phase 2 both windows grow by k packets, so q = 2 k.  Phase 2
+    # ends when Vegas's window has grown to the equilibrium window (7), alpha (M + q)/q.
     solved_k = float(
         brentq(lambda k: V_a + k - ALPHA * (M + 2 * k) / (2 * k), 1e-6, 1e3, xtol=1e-13, rtol=1e-14)
     )
@@ -409,7 +411,7 @@ def _equilibrium_phase() -> list[Record]:
     printed = (-C + np.sqrt(C**2 + 4 * ALPHA * R)) / 2
     solved = [
         float(
-            brentq(  # (7) with q = V + R_i - M
+            brentq(  # the root of (7), V q = alpha (M + q), with q = V + R_i - M
                 lambda V, R_i=R_i: V * (V + R_i - M) - ALPHA * (V + R_i),
                 max(M - R_i, 0) + 1e-9,
                 1e4,

@@ -59,7 +59,7 @@ OURS = (
 
 
 def _errors_as_in_figure_3(runs: Runs) -> Found:
-    """Whether the printed formulas err by no more than in figure 3, at each T and capacity.
+    """Whether the printed formulas err by no more than in figure 3, at each RTT T and capacity.
 
     In figure 3 the paper states errors of up to 12.2 % for Vegas and 9.9 % for Reno.  The result is
     left open if it depends on T and the capacity.
@@ -89,9 +89,9 @@ def _errors_as_in_figure_3(runs: Runs) -> Found:
 
 
 def _hardly_varies(runs: Runs) -> Found:
-    """Whether the ratio Vegas/Reno in ns-2 varies by at most 10 % with the capacity.
+    """Whether the ratio of Vegas's and Reno's throughput in ns-2 varies little with the capacity.
 
-    The result is left open if it depends on T.
+    It may vary by 10 %.  The result is left open if it depends on T, the RTT without waiting.
     """
     texts, within = [], []
     for T in TIMES:

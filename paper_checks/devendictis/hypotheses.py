@@ -129,7 +129,7 @@ def throughputs() -> list[Record]:
 
 
 def _link_idle_at_times(runs: Runs) -> Found:
-    """Whether the link is idle at times, for each buffer and each T.
+    """Whether the link is idle at times, for each buffer and each RTT T.
 
     By the paper's hypothesis 4 the buffer is empty when congestion avoidance begins after a loss.
     The link is idle only while the buffer is empty.
@@ -157,8 +157,8 @@ def _vegas_losses(B: float, runs: Runs) -> Found:
 def _no_timeouts(runs: Runs) -> Found:
     """Whether no source has a timeout, after which it would send more packets again than it lost.
 
-    The result's detail has the packets sent again over those lost, at each buffer and each T, for
-    each source that lost packets.
+    The result's detail has the packets sent again over those lost, at each buffer and each RTT T,
+    for each source that lost packets.
     """
     found: dict[str, list[float]] = {}  # by source and buffer: the quotient at each T
     for B, T in itertools.product(BUFFERS, TIMES):

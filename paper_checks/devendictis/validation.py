@@ -238,7 +238,7 @@ def _by_ns2(B: float, runs: Runs) -> tuple[list[float], str]:
 
 
 def _outperforms(runs: Runs) -> Found:
-    """Whether Vegas gets more than Reno in ns-2 at B = 5, for each T."""
+    """Whether Vegas gets more than Reno in ns-2 at a buffer of 5 packets, for each RTT T."""
     found, text = _by_ns2(5.0, runs)
     return Found(min(found) > 1, detail=f"Ratios Vegas/Reno. {text}")
 
@@ -257,7 +257,7 @@ def _ends_of_window(T: float, runs: Runs) -> tuple[float, float]:
 
 
 def _oscillation(runs: Runs) -> tuple[list[float], list[float], str]:
-    """How the window of a Vegas source alone moves, at each T.
+    """How the window of a Vegas source alone moves, at each RTT T.
 
     The first list says by how many packets the window oscillates.  The second one has the least
     window minus alpha + mu T, the window at rest.  The third value is a text with the least and
@@ -273,8 +273,10 @@ def _oscillation(runs: Runs) -> tuple[list[float], list[float], str]:
 
 
 def _furthest_oscillation(runs: Runs) -> Found:
-    """By how many packets Vegas's window oscillates, at the T at which it is furthest from 3."""
-    # the paper says that the window oscillates over three packets
+    """By how many packets Vegas's window oscillates: of several RTTs, the number furthest from 3.
+
+    The paper says that the window oscillates over three packets, and does not state the RTT T.
+    """
     spans, _, text = _oscillation(runs)
     return Found(
         max(spans, key=lambda span: abs(span - 3)),

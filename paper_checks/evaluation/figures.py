@@ -385,8 +385,8 @@ AS_TABLE_3 = (
 def _chart(law: str, red: bool) -> list[Scenario]:
     """The scenarios of a chart of section 3.2.3, one for each buffer of its axis.
 
-    Two sources of ``law`` share the link, with X = 58 ms.  With ``red`` the queue is RED, whose
-    upper threshold is the buffer; else it is DropTail.
+    Two sources of ``law`` share the link.  The last link of the second one has a delay X of 58 ms.
+    With ``red`` the queue is RED, whose upper threshold is the buffer; else it is DropTail.
     """
     queues = [Red(min_threshold=B / 2, max_threshold=B) if red else None for B in BUFFERS_OF_3_2_3]
     return [

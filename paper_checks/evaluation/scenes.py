@@ -1,6 +1,7 @@
 """Scenarios of the paper ``evaluation``, in which one to three sources share a link.
 
-They are variations of two scenario files, ``pair.toml`` and ``single.toml``.
+They are variations of two scenario files, ``pair.toml`` and ``single.toml``.  X is the delay of the
+second source's last link.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = ["BASE_RTT", "PROPAGATION", "forced", "pair", "single", "stored", "tri
 
 FOLDER = Path(__file__).parent
 PROPAGATION = 6e-3  # s, there and back with X = 1 ms
-BASE_RTT = 13.2106666666666666e-3  # s, with the transmission times
+BASE_RTT = 13.2106666666666666e-3  # s, the same and the transmission times
 
 
 @cache

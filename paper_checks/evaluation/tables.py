@@ -323,7 +323,7 @@ def table_4() -> list[Record]:
         for maximum, (first, second, printed) in rows.items():
             where = f"{table}, maxthresh {maximum}"
             misprinted = (law, maximum) == ("reno", 10)  # the sum exceeds what the link carries
-            # the last entry counts in the misprinted row: what the link leaves beside the first
+            # the smaller count; in the misprinted row, what the link leaves beside the first
             smaller = min(first, second, CAPACITY * COUNTED - first)
             for i, (name, count) in enumerate(((law, first), ("vegas", second))):
                 if misprinted and name == "vegas":

@@ -20,7 +20,7 @@ from vegasmodel.metrics import jain
 
 FAIR = CAPACITY / 2  # pkt/s, an equal share for each of the two connections
 # s, printed in table 4: least RTTs of the longer connection for all of DELAYS but the last
-PRINTED = (0.231, 0.211, 0.191, 0.171, 0.151, 0.131, 0.111, 0.091, 0.071, 0.051, 0.031, 0.021)
+LEAST_RTTS = (0.231, 0.211, 0.191, 0.171, 0.151, 0.131, 0.111, 0.091, 0.071, 0.051, 0.031, 0.021)
 RED_LOWER = 15.0  # packets, RED's lower threshold
 RULE = "Packet by packet with the printed rules (paper_checks/tsang/replay.py)."
 
@@ -196,7 +196,7 @@ RECORDS = (
     Record(
         "table 4, least RTT of the longer connection",
         "table",
-        printed=[*PRINTED, 0.013],
+        printed=[*LEAST_RTTS, 0.013],
         compute=from_printed_numbers([1e-3 * (SHORTEST + 2 * (x2 - 1)) for x2 in DELAYS]),
         tolerance=rounding(0.001),
         note="s, the table's 13 rows: section 3.1's 13.211 ms and 2 (x2 - 1) ms. Tolerance: "
