@@ -142,9 +142,9 @@ def _link_idle_at_times(runs: Runs) -> Found:
 
 
 def _vegas_losses(B: float, runs: Runs) -> Found:
-    """Whether Vegas loses packets at the buffer ``B``, for each T.
+    """Whether Vegas loses packets at the buffer ``B``, for each RTT T without queueing.
 
-    T is the round-trip time without queueing.  The result's detail has Reno's losses.
+    The result's detail has Reno's losses.
     """
     lost = [100 * runs(with_room(T, B)).loss_rate for T in TIMES]  # percent of Vegas's, of Reno's
     vegas, reno = (", ".join(f"{percent[i]:.3f}" for percent in lost) for i in (0, 1))

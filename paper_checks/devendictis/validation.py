@@ -109,7 +109,7 @@ def _largest_error(source: int, printed: float, runs: Runs) -> Found:
     def largest(
         scenario_at: ScenarioAt, form: Form, without: tuple[float, ...]
     ) -> list[tuple[float, float]]:
-        """For each T the largest error over the buffers but ``without``, and its buffer."""
+        """For each RTT T the largest error over the buffers but ``without``, and its buffer."""
         found = []
         for T in TIMES:
             sizes = {B: abs(e) for B, e in errors(source, T, runs, scenario_at, form).items()}
@@ -289,7 +289,10 @@ def _furthest_oscillation(runs: Runs) -> Found:
 
 
 def _furthest_offset(runs: Runs) -> Found:
-    """Vegas's least window minus alpha + mu T, at the T at which it is furthest from 0."""
+    """Vegas's least window minus its window at rest: of several RTTs, the number furthest from 0.
+
+    The window at rest is alpha + mu T, with which alpha packets wait; T is the RTT without waiting.
+    """
     _, offsets, text = _oscillation(runs)
     return Found(
         max(offsets, key=abs),

@@ -188,7 +188,7 @@ def window_and_base(x2: int) -> tuple[int, float]:
 
     The rate is that of table 3 at the delay ``x2``, ms.  It is W/baseRTT, where the window W is a
     whole number.  A baseRTT cannot be less than the RTT with empty queues.  So W is the smallest
-    number with which it is not.
+    whole number with which W/rate is at least this RTT.
     """
     rate = TABLE_3[x2][2] / BITS
     window = math.ceil(rate * (base_rtt(x2) - 1e-6))  # 1 us: the rate is cut off to 1 bit/s
