@@ -56,12 +56,12 @@ __all__ = ["Equilibria", "Equilibrium", "Flows", "droptail", "equilibria", "red"
 
 LAWS = ("vegas", "vegas-linux", "reno", "cubic")
 C, BETA = 0.4, 0.7  # CUBIC's constants C and b (RFC 9438)
-STEPS = 50  # most steps of Newton's method
+NEWTON_STEPS = 50  # most steps of Newton's method
 STARTS = 12  # random points from which a search starts in each combination of pieces
 MAX_STARTS = 2e6  # greatest product of these points and the number of combinations
-EXACT = 1e-9  # greatest relative error of a link's load at an equilibrium
-SAME = 1e-6  # relative difference of prices below which two results are one equilibrium
-LEAST = 1e-12  # least ``part`` of a piece; ``physical`` also divides by it instead of by 0
+MAX_LOAD_ERROR = 1e-9  # greatest relative error of a link's load at an equilibrium
+SAME_PRICE = 1e-6  # relative difference of prices below which two results are one equilibrium
+LEAST_PART = 1e-12  # of a curve's piece; ``delay_jacobian`` divides by it instead of by 0
 
 
 @kinds.checked
@@ -252,7 +252,7 @@ class _Network:
         ``A`` is the routing, ``c`` the capacities, and ``combinations`` the number of choices of
         one piece, or no queue, for each link.
         """
-        self.A = numbers("routing", np.add(routing, 0), high=1.0)
+        self.A = numbers("routing", np.add(routing, 0), high=1.0)  # + 0: True and False are allowed
         if self.A.ndim != 2 or not np.all(self.A.any(axis=0)):
             allowed = "a matrix [link, flow], each flow over a link at least"
             raise FieldError("routing", routing, allowed)
@@ -265,20 +265,7 @@ class _Network:
             raise FieldError("curves", len(curves), f"{links} curves, one for each link")
         if len(flows.law) != n:
             raise FieldError("flows", len(flows.law), f"{n} flows, as routing has columns")
-        self.curves = [numbers("curves", curve) for curve in curves]
-        for curve in self.curves:
-            if curve.ndim != 2 or curve.shape[1] != 2 or len(curve) < 2:
-                raise FieldError("curves", f"shape {curve.shape}", "two or more rows (queue, loss)")
-            steps = np.diff(curve, axis=0)
-            if (
-                np.any(curve[0] != 0)
-                or curve[-1, 1] != 1
-                or np.any(steps < 0)
-                or not np.all(steps.sum(axis=1) > 0)
-            ):
-                raise FieldError(
-                    "curves", curve, "rows (queue, loss) that rise from (0, 0) to loss 1"
-                )
+        self.curves = [_checked_curve(curve) for curve in curves]
         self.law = np.array(flows.law)
         # round trips without queues, backlogs, over-estimates of baseRTT (T, e and d, see above)
         self.T, self.e, self.d = (
@@ -291,7 +278,9 @@ class _Network:
         self.K = square_root(1.0, 1.0, 1.0, decrease)  # of the square-root law, x = K/(R sqrt p)
         self.combinations = math.prod(len(curve) for curve in self.curves)
 
-    def place(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    def on_curves(
+        self, piece: NDArray[np.intp], part: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
         """Each link's queueing delay (s) and loss at a point of its curve, and their derivatives.
 
         The curve gives loss over queue, and consists of straight pieces. ``piece`` is the number of
@@ -304,12 +293,12 @@ class _Network:
         for k, curve in enumerate(self.curves):
             low, high = curve[piece[:, k]], curve[np.minimum(piece[:, k] + 1, len(curve) - 1)]
             rise = high - low
-            at = low + part[:, k, None] * rise
-            out[0, :, k], out[1, :, k] = at[:, 0] / self.c[k], at[:, 1]
+            points = low + part[:, k, None] * rise
+            out[0, :, k], out[1, :, k] = points[:, 0] / self.c[k], points[:, 1]
             out[2, :, k], out[3, :, k] = rise[:, 0] / self.c[k], rise[:, 1]
         return out[0], out[1], out[2], out[3]
 
-    def demand(self, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
+    def rates_at(self, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
         """The flows' rates, if their paths have the queueing delays q and the losses p.
 
         The rates are [case, flow]; each case has its own q and p. Also returns the derivatives of
@@ -324,7 +313,7 @@ class _Network:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rate = self.K / (R * np.sqrt(p))
             by_q, by_p = -1.0 / R, -0.5 / p
-            # Vegas: the rate with the backlog e, where it is less than the losses allow
+            # Vegas: the rate with the backlog e, if it is less than the losses allow
             vegas, linux = self.law == "vegas", self.law == "vegas-linux"
             gap = q - self.d
             by_delay = np.where(gap > 0, self.e / gap, np.inf)
@@ -335,12 +324,12 @@ class _Network:
             by_p = np.where(limited, 0.0, by_p)
             # CUBIC: the larger of its own window and that of its Reno-friendly region, over R
             cubic = self.law == "cubic"
-            own = (C * (3 + BETA) / (4 * (1 - BETA))) ** 0.25 * (R / p) ** 0.75
+            cubic_window = (C * (3 + BETA) / (4 * (1 - BETA))) ** 0.25 * (R / p) ** 0.75
             friendly = np.sqrt(1.5 / p)
-            has_own = cubic & (own > friendly)
-            rate = np.where(cubic, np.maximum(own, friendly) / R, rate)
-            by_q = np.where(has_own, -0.25 / R, by_q)
-            by_p = np.where(has_own, -0.75 / p, by_p)
+            by_cubic_window = cubic & (cubic_window > friendly)
+            rate = np.where(cubic, np.maximum(cubic_window, friendly) / R, rate)
+            by_q = np.where(by_cubic_window, -0.25 / R, by_q)
+            by_p = np.where(by_cubic_window, -0.75 / p, by_p)
         return rate, by_q, by_p
 
     def loads(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats]:
@@ -353,8 +342,8 @@ class _Network:
 
         The derivatives [case, link, link] are with respect to the ``part`` of each link.
         """
-        s, p, s_by, p_by = self.place(piece, part)
-        rate, by_q, by_p = self.demand(s @ self.A, np.minimum(p @ self.A, 1.0))
+        s, p, s_by, p_by = self.on_curves(piece, part)
+        rate, by_q, by_p = self.rates_at(s @ self.A, np.minimum(p @ self.A, 1.0))
         with np.errstate(invalid="ignore", over="ignore"):
             load = rate @ self.A.T / self.c
             # The derivatives of the rates by the delay and the loss of their paths. Where
@@ -383,7 +372,8 @@ class _Network:
             else:
                 prices = self.newton(rng, np.array(pieces), full, size)
             for price in prices:
-                if self.holds(price, full) and not any(self.same(price, other) for other in found):
+                known_already = any(self.is_same(price, other) for other in found)
+                if not known_already and self.is_equilibrium(price, full):
                     found.append(price)
         return found
 
@@ -405,16 +395,16 @@ class _Network:
         piece = np.tile(np.maximum(pieces, 0), (size, 1))
         u = np.log(10.0 ** rng.uniform(-5, 0, (size, links)))
         active = np.flatnonzero(full)
-        for _ in range(STEPS):
+        for _ in range(NEWTON_STEPS):
             part = np.where(full, np.exp(u), 0.0)
             _, load, slopes = self.loads(piece, part)
             with np.errstate(all="ignore"):
                 f = np.log(load[:, active])
                 # df/du: d ln(load)/d ln(part)
                 J = slopes[:, active][:, :, active] * part[:, None, active] / load[:, active, None]
-            good = np.all(np.isfinite(f), axis=1) & np.all(np.isfinite(J), axis=(1, 2))
-            good &= np.abs(np.linalg.det(np.where(good[:, None, None], J, 0.0))) > 1e-300
-            u, piece, f, J = u[good], piece[good], f[good], J[good]
+            solvable = np.all(np.isfinite(f), axis=1) & np.all(np.isfinite(J), axis=(1, 2))
+            solvable &= np.abs(np.linalg.det(np.where(solvable[:, None, None], J, 0.0))) > 1e-300
+            u, piece, f, J = u[solvable], piece[solvable], f[solvable], J[solvable]
             if u.shape[0] == 0 or np.abs(f).max() < 1e-14:
                 break
             step = np.linalg.solve(J, f[:, :, None])[:, :, 0]
@@ -422,56 +412,57 @@ class _Network:
             u[:, active] -= step / np.maximum(
                 1.0, longest
             )  # no part changes by more than e at once
-            u = np.clip(u, math.log(LEAST), 0.5)
+            u = np.clip(u, math.log(LEAST_PART), 0.5)
         part = np.where(full, np.exp(u), 0.0)
-        return np.where(full, pieces + part, 0.0)[np.all(part <= 1.0 + SAME, axis=1)]
+        return np.where(full, pieces + part, 0.0)[np.all(part <= 1.0 + SAME_PRICE, axis=1)]
 
-    def split(self, price: Floats) -> tuple[NDArray[np.intp], Floats]:
+    def piece_and_part(self, price: Floats) -> tuple[NDArray[np.intp], Floats]:
         """Split each link's ``price`` into its whole part ``piece`` and its fraction ``part``.
 
         A link operates at a point of its curve of loss over queue. The curve consists of straight
         pieces, numbered from 0. The point lies on piece number ``piece``, and ``part`` is the
         fraction of this piece before the point. Both results are [1, link]: one case, as in
-        ``place``.
+        ``on_curves``.
         """
-        ends = np.array([len(curve) - 2 for curve in self.curves])
-        piece = np.minimum(np.floor(price).astype(np.intp), ends)
+        last_pieces = np.array([len(curve) - 2 for curve in self.curves])
+        piece = np.minimum(np.floor(price).astype(np.intp), last_pieces)
         return piece[None], (price - piece)[None]
 
-    def holds(self, price: Floats, full: NDArray[np.bool_]) -> bool:
-        """Whether ``price`` is an equilibrium: links in ``full`` are full, no other is overloaded.
+    def is_equilibrium(self, price: Floats, full: NDArray[np.bool_]) -> bool:
+        """Whether the links' prices are an equilibrium in which the links of ``full`` are full.
 
-        A full link's load must equal its capacity within the relative error ``EXACT``.
+        A price says where on its curve of loss over queue a link operates. A full link's load must
+        equal its capacity within the relative error ``MAX_LOAD_ERROR``.
         """
-        _, load, _ = self.loads(*self.split(price))
-        return bool(np.all(_misfit(load[0], full) <= EXACT))
+        _, load, _ = self.loads(*self.piece_and_part(price))
+        return bool(np.all(_misfit(load[0], full) <= MAX_LOAD_ERROR))
 
-    def same(self, one: Floats, other: Floats) -> bool:
+    def is_same(self, one: Floats, other: Floats) -> bool:
         """Whether two arrays of link prices belong to one equilibrium: they agree but for rounding.
 
         A link's price gives its operating point on its curve of loss over queue. A corner of the
         curve belongs to two straight pieces, but has only one price.
         """
-        return bool(np.all(np.abs(one - other) <= SAME * np.maximum(np.abs(one), 1e-6)))
+        return bool(np.all(np.abs(one - other) <= SAME_PRICE * np.maximum(np.abs(one), 1e-6)))
 
     def describe(self, price: Floats) -> Equilibrium:
         """The record ``Equilibrium``, computed from the links' prices.
 
         A price is a number that says where on its curve of loss over queue the link operates.
         """
-        split = self.split(price)
-        s, p, _, _ = self.place(*split)
-        rate, load, slopes = self.loads(*split)
+        point = self.piece_and_part(price)
+        s, p, _, _ = self.on_curves(*point)
+        rate, load, slopes = self.loads(*point)
         full = price > 0.0
         J = slopes[0][np.ix_(full, full)]
         sign = int(np.sign(np.linalg.det(-J))) if full.any() else 1
-        modes = np.linalg.eigvals(self.physical(split, full, J))
+        modes = np.linalg.eigvals(self.delay_jacobian(point, full, J))
         stable = bool(np.all(modes.real < 0.0))
         misfit = float(_misfit(load[0], full).max())
         return Equilibrium(rate[0], s[0] * self.c, p[0], full, sign, modes, stable, misfit)
 
-    def physical(
-        self, split: tuple[NDArray[np.intp], Floats], full: NDArray[np.bool_], J: Floats
+    def delay_jacobian(
+        self, point: tuple[NDArray[np.intp], Floats], full: NDArray[np.bool_], J: Floats
     ) -> Any:
         """The Jacobian of the full links' queueing delays, if there is no feedback delay.
 
@@ -481,15 +472,27 @@ class _Network:
         ``J`` has the derivatives of load/capacity with respect to ``part`` instead. A link operates
         at a point of its curve of loss over queue, which consists of straight pieces. ``part`` is
         the fraction of the piece before this point. So the method divides each column of ``J`` by
-        the link's ds/dpart, or by ``LEAST`` if ds/dpart is 0.
+        the link's ds/dpart, or by ``LEAST_PART`` if ds/dpart is 0.
 
-        ``split`` has the piece and ``part`` of each link (the method ``split``). ``full`` [link]
-        says which links are full.
+        ``point`` has the piece and ``part`` of each link (the method ``piece_and_part``).
+        ``full`` [link] says which links are full.
         """
-        _, _, s_by, _ = self.place(*split)
+        _, _, s_by, _ = self.on_curves(*point)
         moves = s_by[0][full]
         # on a vertical piece the queue is constant, and the loss adapts almost at once
-        return J / np.where(moves > 0.0, moves, LEAST)
+        return J / np.where(moves > 0.0, moves, LEAST_PART)
+
+
+def _checked_curve(curve: ArrayLike) -> Floats:
+    """The rows (queue, loss) of a curve; ``FieldError`` unless they rise from (0, 0) to loss 1."""
+    rows = numbers("curves", curve)
+    if rows.ndim != 2 or rows.shape[1] != 2 or len(rows) < 2:
+        raise FieldError("curves", f"shape {rows.shape}", "two or more rows (queue, loss)")
+    steps = np.diff(rows, axis=0)
+    rises = np.all(steps >= 0) and np.all(steps.sum(axis=1) > 0)
+    if np.any(rows[0] != 0) or rows[-1, 1] != 1 or not rises:
+        raise FieldError("curves", rows, "rows (queue, loss) that rise from (0, 0) to loss 1")
+    return rows
 
 
 def _misfit(load: Floats, full: NDArray[np.bool_]) -> Floats:
