@@ -89,13 +89,24 @@ def read(path: str | Path) -> dict[str, Any]:
         )
     path = Path(path)
     where, name = _shown(path), path.name or str(path)
+    table = parse(_text(path, where, name), where, name)
+    if not table:
+        raise FieldError(where, name, "a scenario has links and flows", wrong="has no keys")
+    return table
+
+
+def _text(path: Path, where: str, name: str) -> str:
+    """The text of a scenario file; ``FieldError`` if it cannot be read.
+
+    ``where`` and ``name`` are the file's path and name for the error message.
+    """
     try:
         if path.stat().st_size > MAX_FILE or not path.is_file():
             allowed = f"a scenario is a regular file of at most {MAX_FILE} bytes"
             if not path.is_file() and not path.is_dir():
                 allowed += f"; {piped('scenario')}"
             raise FieldError(where, name, allowed, wrong="cannot be read")
-        text = path.read_text(encoding="utf-8-sig")  # some editors write a mark first
+        return path.read_text(encoding="utf-8-sig")  # some editors write a mark first
     except UnicodeDecodeError:
         message = "a scenario is a text file in UTF-8"
         raise FieldError(where, name, message, wrong="cannot be read as text") from None
@@ -108,10 +119,6 @@ def read(path: str | Path) -> dict[str, Any]:
             raise
         reason = getattr(error, "strerror", None) or "not a usable path"
         raise FieldError(where, name, reason, wrong="cannot be read") from None
-    table = parse(text, where, name)
-    if not table:
-        raise FieldError(where, name, "a scenario has links and flows", wrong="has no keys")
-    return table
 
 
 @contextlib.contextmanager
