@@ -107,19 +107,19 @@ class Unfinished(_Simplified):
         """Make no machine code, because the function's code becomes part of whole programs."""
         self._finalized = True
 
-    def with_callees(self, found: dict[Any, None]) -> None:
-        """Add this function and all functions that it calls to ``found``, each once.
+    def with_callees(self, needed: dict[Any, None]) -> None:
+        """Add this function and all functions that it calls to ``needed``, each once.
 
-        A function is added after those that it calls. ``found`` is a dictionary whose values are
+        A function is added after those that it calls. ``needed`` is a dictionary whose values are
         not used: a set does not keep the order.
         """
-        if self not in found:
+        if self not in needed:
             for library in self._linking_libraries:
                 if isinstance(library, Unfinished):
-                    library.with_callees(found)
+                    library.with_callees(needed)
                 else:
-                    found.setdefault(library)
-            found[self] = None
+                    needed.setdefault(library)
+            needed[self] = None
 
 
 class Whole(_Simplified):
@@ -134,17 +134,16 @@ class Whole(_Simplified):
 
     def finalize(self) -> None:
         """Link the code of all functions that the program calls, and make machine code of it."""
-        found: dict[Any, None] = {}
+        needed: dict[Any, None] = {}  # each library once, those of callees first
         for library in self._linking_libraries:
             if isinstance(library, Unfinished):
-                library.with_callees(found)
+                library.with_callees(needed)
             else:
-                found.setdefault(library)
-        parts = [library for library in found if isinstance(library, Unfinished)]
+                needed.setdefault(library)
+        parts = [library for library in needed if isinstance(library, Unfinished)]
         self._parts = {f.name: part for part in parts for f in part.get_defined_functions()}
-        # ``found`` has callees first. LLVM's linker drops functions that no code calls so far.
-        # So callers are linked first.
-        self._linking_libraries = list(reversed(found))
+        # LLVM's linker drops functions that no code calls so far. So callers are linked first.
+        self._linking_libraries = list(reversed(needed))
         super().finalize()
 
     def _optimize_final_module(self) -> None:

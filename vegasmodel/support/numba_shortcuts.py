@@ -252,6 +252,7 @@ def _number_signature(context: Any, function: Any, arguments: Any) -> Any:
             found = template(context)
             signature = found.apply(types_of_arguments, {})
             if signature is not None:
+                # Numba finds the operator's code for these types by this key
                 function._impl_keys[signature.args] = found.get_impl_key(signature)
                 return signature
     return None

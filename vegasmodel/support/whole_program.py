@@ -69,6 +69,7 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
 
         ``options`` are those of ``numba.njit``.  ``machine_code.compiled`` explains the others.
         """
+        # no entry point by C's calling convention, because nothing calls the program so
         options = {**options, "nopython": True, "no_cfunc_wrapper": True}
         super().__init__(
             function, targetoptions=options, pipeline_class=_marked(_WholePasses, marks)
