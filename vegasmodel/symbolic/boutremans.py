@@ -143,12 +143,14 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
     rates = [rate().derived.subs(x, x_i) for x_i in xs]
     balance = sum(rates) - c  # equation (6): this is 0
     # dDelta/dx_i, by the implicit function theorem
-    of_delay = tuple(sp.simplify(-sp.diff(balance, x_i) / sp.diff(balance, Delta)) for x_i in xs)
+    delay_slopes = tuple(
+        sp.simplify(-sp.diff(balance, x_i) / sp.diff(balance, Delta)) for x_i in xs
+    )
     y = [Delta - x_i for x_i in xs]
 
-    def of_rate(k: int) -> Any:
+    def rate_slope(k: int) -> Any:
         """The derivative of ln r_1 with respect to flow number k's x, counted from 0."""
-        total = sp.diff(rates[0], xs[k]) + sp.diff(rates[0], Delta) * of_delay[k]
+        total = sp.diff(rates[0], xs[k]) + sp.diff(rates[0], Delta) * delay_slopes[k]
         return sp.simplify(total / rates[0])
 
     # the equations as printed, with i = 1 and k = 2
@@ -163,18 +165,18 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
             "7",
             "rate_i'/rate_i",
             premises=(balance,),
-            derived=of_rate(0),
+            derived=rate_slope(0),
             printed=printed_7,
-            steps=of_delay,
+            steps=delay_slopes,
         ),
         Derivation(
             "8",
             "rate_i'/rate_i",
             premises=(balance,),
-            derived=of_rate(1),
+            derived=rate_slope(1),
             printed=printed_8,
             note=note,
-            steps=of_delay,
+            steps=delay_slopes,
         ),
         Derivation("9", "rate_i'/rate_i", premises=(rates[0],), derived=partial, printed=-1 / y[0]),
     )
