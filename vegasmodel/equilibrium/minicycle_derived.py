@@ -253,7 +253,7 @@ def cycle(path: Path, V_N: Floats) -> Sums:
     # sum, half of the first and of the last mini-cycle is added (see the module's docstring).
     sent_V = (course.V[..., :-1] + course.V[..., 1:]) / 2 * length
     sent_V[..., 4] = V_follow
-    first, final = np.maximum(V_1 + R_1, M), M + B + 1  # max(W, mu T) in these two
+    first, final = np.maximum(V_1 + R_1, M), M + B + 1  # max(W, mu T) there
     rounds[..., 0] += first / 2
     rounds[..., 5] += final / 2
     grown = np.cumsum(length, axis=-1) * n_R[..., None]  # growth of R from the start

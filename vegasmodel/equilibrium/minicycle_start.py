@@ -83,10 +83,10 @@ def window(
     for _ in range(int(MAX_MINICYCLES / STEP)):
         if not np.any(not_full):
             break
-        q = np.clip(V + R - M, 0.0, B)
+        q = np.clip(V + R - M, 0.0, B)  # the queue
         slow_start &= ~not_full | (gamma_edge.window(q) > V)
         low, high = lower.window(q), upper.window(q)
-        # V after the step: in slow start, below the upper limit, and above it
+        # V after the step: in slow start, below the upper limit (``up``), and above it (``down``)
         doubled = V * 2.0 ** (STEP / STACKS[variant].doubling)
         up = np.minimum(V + n_V * STEP, np.maximum(low, V))
         down = np.maximum(

@@ -252,18 +252,10 @@ def _demand(flows: Flows, curve: Curve, capacity: float) -> Callable[[float, flo
     A search for the equilibrium calls this function some seventy times. So it does not check its
     arguments, and everything that does not depend on them is computed only once.
     """
+    fields = (flows.rtt, flows.alpha, flows.over_estimate, flows.max_window, flows.ack_every)
     vegas, T, alpha, x, W_max, b = np.broadcast_arrays(
         np.asarray(flows.vegas, dtype=bool),
-        *(
-            np.asarray(v, dtype=np.float64)
-            for v in (
-                flows.rtt,
-                flows.alpha,
-                flows.over_estimate,
-                flows.max_window,
-                flows.ack_every,
-            )
-        ),
+        *(np.asarray(values, dtype=np.float64) for values in fields),
     )
     d = cuts(flows, curve)
     constant = square_root(1.0, 1.0, 1.0, d)  # of the law constant / (RTT sqrt(b p))

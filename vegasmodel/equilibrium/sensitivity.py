@@ -46,6 +46,7 @@ def own(alpha: Any, x: Any, c: Any) -> Floats:
     The errors are those of ``secular.solve``.
     """
     y, w = _parts(alpha, x, c)
+    # 1 - w_i is the sum of the other weights. If w_i is 0 (absent) or NaN, so is the result.
     return np.asarray(np.where(w > 0, sum_of_others(w, np) / y, w))
 
 
@@ -60,7 +61,8 @@ def cross(alpha: Any, x: Any, c: Any) -> Floats:
     explains the arguments.
     """
     y, w = _parts(alpha, x, c)
-    out = np.where(w[..., :, None] > 0, -w[..., None, :] / y[..., :, None], w[..., :, None])
+    w_i, w_k, y_i = w[..., :, None], w[..., None, :], y[..., :, None]
+    out = np.where(w_i > 0, -w_k / y_i, w_i)  # if w_i is 0 (absent) or NaN, so is the result
     i = np.arange(y.shape[-1])
     out[..., i, i] = np.where(w > 0, sum_of_others(w, np) / y, w)
     return np.asarray(out)
@@ -74,7 +76,7 @@ def delay(alpha: Any, x: Any, c: Any) -> Floats:
     Boudec, (dr_i/dDelta)/r_i = -1/y_i with y_i = Delta - x_i. The arguments are those of ``own``.
     """
     y, w = _parts(alpha, x, c)
-    return np.asarray(np.where(w > 0, -1.0 / y, w))
+    return np.asarray(np.where(w > 0, -1.0 / y, w))  # 0 for absent flows, NaN without steady state
 
 
 @same_kind
