@@ -303,10 +303,15 @@ def test_a_flow_that_stops_earlier_in_the_trace_is_said(more, said):
 @pytest.mark.parametrize(
     ("lasts", "said"), [((3.0, 6.0), "a sends nothing after 3 s"), ((3.0, 3.0), None)]
 )
-def test_inspect_says_which_flows_end_before_the_others(lasts, said, tmp_path):
+def test_inspect_says_which_flows_end_before_the_others(lasts, said, tmp_path, capsys):
+    path, file = str(tmp_path / "t.parquet"), tmp_path / "new.toml"
     rates = np.array([[100.0 * (t <= last) for last in lasts] for t in range(1, 7)])
-    small_rates(rates, last=lasts).write(tmp_path / "t.parquet")
-    assert inspect(tmp_path / "t.parquet")["doubts"].get("same-ends") == said
+    small_rates(rates, last=lasts).write(path)
+    assert inspect(path)["doubts"].get("same-ends") == said
+    assert run(["new", str(file), "--from-trace", path]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert ("; the file has this time as `stop`." in told) is (said is not None)
+    assert 'stop = "3 s"' in file.read_text()
 
 
 @pytest.mark.parametrize("stop", [None, 6.0])
