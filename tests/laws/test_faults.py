@@ -21,6 +21,7 @@ from vegasmodel.engines.fluid import pauses
 from vegasmodel.engines.outside import address, raise_faults
 from vegasmodel.engines.rounds import batch as rounds_batch
 from vegasmodel.fields.errors import FieldError
+from vegasmodel.report.notes import notes
 from vegasmodel.scenario import Link, Run, Scenario
 
 
@@ -250,6 +251,8 @@ def test_the_question_about_the_new_window_is_asked_of_what_a_law_keeps(model, d
     found = vm.predict(case, model)
     (said,) = [a for a in found.assumptions if a.name == "own-law-returns-change"]
     assert said.holds is holds
+    ends = [text.rstrip()[-8:] for text in notes([found]) if said.name in text]
+    assert ends == ([] if holds else [" change?"])  # no full stop follows the question
 
 
 def test_a_scenario_that_rounds_cannot_simulate_asks_a_law_nothing():

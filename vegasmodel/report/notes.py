@@ -286,7 +286,7 @@ def notes(results: Sequence[Prediction]) -> list[str]:
             elif not assumption.holds:
                 fails = "does not hold" if assumption.holds is False else "is not known"
                 detail = f": {assumption.detail}" if assumption.detail else ""
-                text = f": {assumption.name} {fails}{detail}."
+                text = f": {assumption.name} {fails}{detail}{'' if detail.endswith('?') else '.'}"
                 lines.setdefault(text, []).append(result.model)
     verb = {True: " have", False: " has"}
     sentences = [
