@@ -92,6 +92,23 @@ def test_jax_agrees_to_the_error_of_its_step():
     assert errors[1] < errors[0]
 
 
+def test_jax_finds_the_end_of_a_slow_start_within_its_usual_step():
+    """The late flow's slow start ends at gamma. If this is a step late, its share changes by 7 %.
+
+    The other flow then sends less when the late one measures its baseRTT.
+    """
+    link, run = vm.Link(318.0, buffer=30.0), vm.Run(40.0, 20.0)
+    both = {"alpha": 2, "beta": 2}
+    flows = (
+        vm.Flow("vegas", 0.0719, name="late", start=2.584, **both),
+        vm.Flow("vegas", 0.1472, name="early", start=0.748, **both),
+    )
+    some = [vm.Scenario((link,), flows, run=run), *cases()[:3]]
+    found = batch.run(some, losers="growing", engine="jax", chunk=4)  # compiled before
+    single = continuous.run(some[0], losers="growing", step=0.1)
+    assert found.throughput[0, :2] == pytest.approx(single.throughput, rel=5e-3)
+
+
 def test_jax_configuration_is_left_alone():
     batch.run(cases()[:3], losers="growing", engine="jax")  # of shapes that were compiled before
     assert not jax.config.jax_enable_x64

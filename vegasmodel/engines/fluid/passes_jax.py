@@ -8,7 +8,9 @@ Usually a step is a fraction of the scenario's shortest round trip. While the qu
 slowly, a step may be longer. Such a long step ends, at the latest, when the backlog of a Vegas flow
 is expected to reach alpha or beta. Within a step of the usual length the backlog may pass alpha or
 beta. This causes a small error, so averages differ slightly from those of the engine ``threads``,
-whose steps end when a backlog reaches alpha or beta.
+whose steps end when a backlog reaches alpha or beta. In slow start a window grows so fast that the
+error would not be small. So if a backlog reaches gamma within a step, which ends slow start, the
+next pass repeats the step with half its length, down to a small part of it (``SHORTEST``).
 
 A step must end when a queue forms, the buffer overflows, a flow starts or stops, or a fast recovery
 ends. It is not known in advance when a queue forms or the buffer overflows. If one of these two
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 # A step with ``fraction`` = 1 may change s by these parts of T + s and of s - x (``_slowly``).
 TRIP, GAP = 2.0**-6, 2.0**-5
 ITERATIONS = 6  # of Newton's method in a step (``_solve``)
+SHORTEST = 2.0**-8  # part of a step: the shortest step to which the end of a slow start halves it
 
 Array = Any
 
@@ -88,6 +91,7 @@ class Moving(NamedTuple):
     jumped: Array  # windows have jumped: the next pass only computes s for them
     stuck: Array  # the simulation has failed: cutting windows cannot end an overflow
     slowly: Array  # longest step in seconds while s changes slowly; 0: the usual length
+    soon: Array  # seconds until a backlog is expected to reach gamma, which ends a slow start
     totals: _Totals
     mark: _Mark
 
@@ -390,17 +394,19 @@ def _double(p: Flows, c: Array, y: Moving, moved: Moving) -> Moving:
     )
 
 
-def _slowly(p: Flows, y: Moving, fraction: Array, motion: _Motion) -> Array:
+def _slowly(p: Flows, y: Moving, fraction: Array, motion: _Motion) -> tuple[Array, Array]:
     """How long the next step may be, in seconds, while the queueing delay changes slowly.
 
     The slower the delay changes, the longer the step may be (``events.horizon`` gives the rule).
     The result is at most the time after which a window is expected to reach a threshold of Vegas's
-    backlog.  It is 0 if a flow is in slow start; the step then has its usual length.
+    backlog.  It is 0 if a flow is in slow start; the step then has its usual length, or less: the
+    second result is the time after which a backlog is expected to reach gamma.
     """
     # ``drift`` is the time derivative of the queueing delay (``events.drift`` derives it),
     # ``speed`` that of each window which grows or shrinks, in pkt/s
     per = 1.0 / (p.rtt + y.s)
-    speed = jnp.where(motion.moves > 0, p.growth, motion.moves) * per
+    growth = jnp.where(y.in_slow_start, p.slow_start_growth * y.window, p.growth)
+    speed = jnp.where(motion.moves > 0, growth, motion.moves) * per
     slope = jnp.where(motion.slides, motion.goal_by_s, 0.0)
     drift = jnp.sum(speed * per) / jnp.sum(jnp.where(y.active, (y.window * per - slope) * per, 0.0))
     drift = jnp.where(y.s > 0, drift, 0.0)
@@ -410,7 +416,8 @@ def _slowly(p: Flows, y: Moving, fraction: Array, motion: _Motion) -> Array:
     meets = (motion.goal - y.window) / (speed - motion.goal_by_s * drift)
     meets = jnp.where(y.active & ~motion.slides & (meets > 0), meets, jnp.inf)
     longest = jnp.fmin(jnp.where(drift == 0, jnp.inf, longest), jnp.min(meets))
-    return jnp.where(jnp.any(y.active & y.in_slow_start), 0.0, longest)
+    soon = jnp.min(jnp.where(y.in_slow_start, meets, jnp.inf))
+    return jnp.where(jnp.any(y.active & y.in_slow_start), 0.0, longest), soon
 
 
 def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
@@ -422,6 +429,8 @@ def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
     - Usually a pass makes one step.
     - If a queue forms or the buffer overflows within the step, the pass discards the step.  The
       next pass makes a step that ends at this event.
+    - If a backlog reaches gamma within the step, so that slow start ends, the pass discards the
+      step.  The next pass makes a step of half the length.
     - After windows have jumped (cuts, starts, stops), a pass only computes the queueing delay for
       the new windows.
     """
@@ -440,12 +449,16 @@ def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
     )
     left = until - y.t
     longest = jnp.maximum(fraction * shortest, y.slowly)
+    least = SHORTEST * longest
+    longest = jnp.minimum(longest, jnp.maximum(y.soon, least))
     h = jnp.where(y.jumped, 0.0, jnp.minimum(longest, left))
     s1, length = _solve(p, case, y, h)
     begins = (y.s == 0) & (s1 > 0) & ~y.begun  # a queue forms within the step
     cut = ~y.full & ~y.jumped & ((s1 > case.s_max) | begins)  # the step is discarded
     # the time integrals, and the state at the end of the step
     new, _, _, motion = _ahead(p, y, s1, length)
+    ended = jnp.any(y.active & y.in_slow_start & (motion.moves <= 0))  # a slow start, at gamma
+    halved = ended & ~cut & ~y.full & ~y.jumped & (length > least)  # the step is discarded, too
     t = jnp.where(~y.jumped & (length == left), until, y.t + length)
     warm = jnp.where(y.t >= case.warmup, 1.0, 0.0)
     counts = jnp.where(y.active, 0.5 * length * warm, 0.0)
@@ -472,16 +485,23 @@ def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
     )
     # after an event, a step of the usual length shows how windows and queue move on
     event = y.full | (length == left) | jnp.any(y.in_slow_start & ~moved.in_slow_start)
-    slowly = _slowly(p, moved, fraction, motion)
-    moved = moved._replace(slowly=jnp.where(event, 0.0, slowly))
+    slowly, soon = _slowly(p, moved, fraction, motion)
+    moved = moved._replace(slowly=jnp.where(event, 0.0, slowly), soon=soon)
     grows, doubled = motion.moves > 0, _double(p, c, y, moved)
     grows &= ~(moved.in_slow_start & ~doubled.in_slow_start)  # such a window was just reduced
     moved = _admit(p, _lose(losers, p, case.warmup, due, doubled, grows))
     # the three results of a pass: after a jump, for a discarded step, and for a step that is made
     settled = y._replace(s=s1, jumped=jnp.zeros_like(y.jumped), stuck=y.stuck | (s1 >= case.s_max))
-    again = y._replace(full=cut, level=jnp.where(begins, 0.0, case.s_max))
+    again = y._replace(
+        full=cut,
+        level=jnp.where(begins, 0.0, case.s_max),
+        soon=jnp.where(halved, 0.5 * length, y.soon),
+    )
     after: Moving = jax.tree.map(
-        lambda a, b, d: jnp.where(y.jumped, a, jnp.where(cut, b, d)), settled, again, moved
+        lambda a, b, d: jnp.where(y.jumped, a, jnp.where(cut | halved, b, d)),
+        settled,
+        again,
+        moved,
     )
     return after
 
@@ -511,6 +531,7 @@ def begin(case: Batch) -> Moving:
             jumped=false,
             stuck=false,
             slowly=zero,
+            soon=zero + jnp.inf,
             totals=totals,
             mark=mark,
         ),
