@@ -243,12 +243,14 @@ def _passes_edge(
     gamma += stack.above_beta  # ns-2 rounds the backlog
     if earlier[0].size:
         return settling.overstep(*earlier, (x, rtt, gamma), delays) > 1.0
-    # the flow is alone: its bandwidth-delay product and the queue afterwards, packets
+    # the flow is alone: its bandwidth-delay product and its queue in the steady state, packets
     capacity, delay = earlier[-1], delays[1]
     product, queue = capacity * np.array([[rtt], [delay]])
-    end = np.minimum(
-        settling.slow_start_ends(np.array([gamma]), product), PART_KEPT * (product + gamma)
-    )
+    # ``end`` is the least window with which slow start can end: it ends with a backlog of gamma or
+    # before, and leaves the part ``PART_KEPT`` of the window
+    gamma_reached = PART_KEPT * (product + gamma)
+    end = np.minimum(settling.slow_start_ends(np.array([gamma]), product), gamma_reached)
+    # each round trip of slow start doubles the window, so the last one may pass the steady state
     return bool(2.0 * end > product + queue)
 
 

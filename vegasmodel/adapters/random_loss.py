@@ -225,45 +225,71 @@ def _settles(scenario: Scenario, flows: list[Sender], rates: Floats) -> Assumpti
     """The assumption that the run is long enough for the mean over random losses.
 
     It fails in three cases: if ``warm_up.settles`` does; if NewReno may still repair the losses of
-    its first slow start when the warm-up ends; or if a flow loses fewer than ``CYCLES`` packets
-    after the warm-up. The last case does not count if losses hardly lower the flow's rate.
-    ``rates`` [n] are the flows' predicted rates, pkt/s.
+    its first slow start when the warm-up ends (``_long_repair``); or if a flow loses few packets
+    after the warm-up (``_few_losses``). ``rates`` [n] are the flows' predicted rates, pkt/s.
     """
-    from vegasmodel.equilibrium import loss_peaks, random_loss
-
-    name, run, link, n = "settles-in-time", scenario.run, scenario.links[0], len(flows)
     known = settles(scenario)
     if known.holds is False:
         return known
     for member, flow, rate in zip(scenario.members, flows, rates.tolist(), strict=True):
-        # the window, packets, at which slow start overflows the buffer
-        window_at_overflow = (link.capacity * flow.rtt + link.buffer) / n
-        overflows = (
-            math.exp(-2.0 * link.loss * window_at_overflow) > loss_peaks.SELDOM
-            and flow.max_window > window_at_overflow
+        fair_share = scenario.links[0].capacity / len(flows)
+        reason = _long_repair(scenario, member, flow) or _few_losses(
+            scenario, member, flow, rate, fair_share
         )
-        # s: slow start sends two packets per ACK, and one of each two finds no room for a round
-        # trip; so about ``window_at_overflow`` packets are lost, and NewReno repairs one per round
-        # trip
-        repair = window_at_overflow * flow.rtt
-        one_by_one = _recovery(scenario, member.flow) == "hole by hole"
-        one_by_one &= not member.flow.keeps_backlog
-        if one_by_one and overflows and run.warmup < member.start + repair:
-            detail = (
-                f"the first slow start of {member.name} may lose {window_at_overflow:.0f} packets "
-                f"at the full buffer; NewReno repairs one a round trip, which takes {repair:.4g} s"
-            )
-            return Assumption(name, False, detail)
-        losses = link.loss * rate * (run.duration - run.warmup)
-        if losses < CYCLES and rate < LITTLE_LOWERED * random_loss.throughput(
-            flow, 0.0, link.capacity / n
-        ):
-            detail = (
-                f"{member.name} loses about {losses:.2g} packets at random after the warm-up; a "
-                f"mean over fewer than {CYCLES} depends on chance"
-            )
-            return Assumption(name, False, detail)
-    return Assumption(name, True)
+        if reason:
+            return Assumption("settles-in-time", False, reason)
+    return Assumption("settles-in-time", True)
+
+
+def _long_repair(scenario: Scenario, member: Member, flow: Sender) -> str:
+    """Why a flow may still repair the losses of its first slow start when the warm-up ends.
+
+    The text is empty if it does not. Slow start sends two packets per ACK. Once the buffer is full,
+    one of each two finds no room for a round trip. So about as many packets are lost as the window
+    has when the buffer overflows. NewReno repairs one per round trip.
+    """
+    from vegasmodel.equilibrium import loss_peaks
+
+    link = scenario.links[0]
+    if _recovery(scenario, member.flow) != "hole by hole" or member.flow.keeps_backlog:
+        return ""
+    # packets, with an equal part of the link and the buffer for each flow
+    window_at_overflow = (link.capacity * flow.rtt + link.buffer) / len(scenario.members)
+    # slow start may end before: at a random loss, or because ``max_window`` is reached
+    overflows = (
+        math.exp(-2.0 * link.loss * window_at_overflow) > loss_peaks.SELDOM
+        and flow.max_window > window_at_overflow
+    )
+    repair = window_at_overflow * flow.rtt  # s
+    if not overflows or scenario.run.warmup >= member.start + repair:
+        return ""
+    return (
+        f"the first slow start of {member.name} may lose {window_at_overflow:.0f} packets "
+        f"at the full buffer; NewReno repairs one a round trip, which takes {repair:.4g} s"
+    )
+
+
+def _few_losses(
+    scenario: Scenario, member: Member, flow: Sender, rate: float, fair_share: float
+) -> str:
+    """Why the mean over a flow's random losses depends on chance; empty if it does not.
+
+    It does if the flow loses fewer than ``CYCLES`` packets after the warm-up, unless losses hardly
+    lower its rate. ``rate`` is its predicted rate and ``fair_share`` an equal part of the
+    capacity, both in pkt/s.
+    """
+    from vegasmodel.equilibrium import random_loss
+
+    run = scenario.run
+    losses = scenario.links[0].loss * rate * (run.duration - run.warmup)
+    if losses >= CYCLES:
+        return ""
+    if rate >= LITTLE_LOWERED * random_loss.throughput(flow, 0.0, fair_share):
+        return ""  # the rate is nearly that without losses
+    return (
+        f"{member.name} loses about {losses:.2g} packets at random after the warm-up; a "
+        f"mean over fewer than {CYCLES} depends on chance"
+    )
 
 
 def _left_out_here(scenario: Scenario) -> list[Assumption]:

@@ -76,7 +76,17 @@ def settles(scenario: Scenario) -> Assumption:
 def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str]]) -> Assumption:
     """The assumption that one flow's window reaches the steady state within the warm-up.
 
-    ``sharing`` counts the flows that cross each link in each direction.
+    It fails in five cases. The warm-up is too short
+
+    - for the window to reach a fair share, even by slow start alone,
+    - for a buffer to fill, if the flow grows until it loses a packet,
+    - for the window to reach a fair share after slow start, by a packet per round trip,
+    - to repair the losses of the first slow start, or
+    - for the window to grow back after a loss.
+
+    If the flow starts after the warm-up, the time until its stop counts instead of the warm-up. The
+    last two cases then do not count. ``sharing`` counts the flows that cross each link in each
+    direction.
     """
     group, run = member.flow, scenario.run
     # the flow's fair share of each link; the link with the smallest; this share in own packets

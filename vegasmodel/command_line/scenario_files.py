@@ -131,20 +131,10 @@ def inspect(
         console.print_json(found)
         return
     out = console.console()
-    span = f"{found['begin_s']:.6g} to {found['end_s']:.6g} s in {found['bins']}"
-    span += " time bin" if found["bins"] == 1 else " time bins"
-    if (length := found["bin_s"]) is not None:
-        span += f" of {format_time(float(f'{length:.4g}'))}"
     by = "" if found["engine"] == found["format"] else f", by {found['engine']}"
-    out.print(console.plain(f"{trace}: {found['format']}{by}; {span}"))
+    out.print(console.plain(f"{trace}: {found['format']}{by}; {_time_span(found)}"))
     if found["capacity_pps"] is not None:
-        sizes = sorted({f["packet_size_b"] for f in found["flows"] if f["packet_size_b"]})
-        size = f" of {sizes[0]:g} B" if len(sizes) == 1 else ""
-        size = f" of {sizes[0]:g} to {sizes[-1]:g} B" if len(sizes) > 1 else size
-        if found["capacity_bps"] is not None:
-            size += f" ({found['capacity_bps'] / 1e6:.4g} Mbit/s)"
-        rate = f"{found['capacity_pps']:.6g} pkt/s"
-        out.print(console.plain(f"busiest link: {rate}{size}, an estimate"))
+        out.print(console.plain(f"busiest link: {_capacity(found)}, an estimate"))
     out.print()
     out.print(_flow_table(found["flows"]))
     lines = [f"match = {_quoted(flow['match'])}" for flow in found["flows"][:MAX_FLOWS_SHOWN]]
@@ -157,6 +147,27 @@ def inspect(
     for line in lines:
         out.print(console.plain(f"  {line}"), soft_wrap=True)
     console.paragraphs([f"{name}: {text}." for name, text in found["doubts"].items()])
+
+
+def _time_span(found: dict[str, Any]) -> str:
+    """The time that a trace covers, in words; ``found`` is the result of ``inspection.inspect``."""
+    span = f"{found['begin_s']:.6g} to {found['end_s']:.6g} s in {found['bins']}"
+    span += " time bin" if found["bins"] == 1 else " time bins"
+    if (length := found["bin_s"]) is not None:
+        span += f" of {format_time(float(f'{length:.4g}'))}"
+    return span
+
+
+def _capacity(found: dict[str, Any]) -> str:
+    """The estimated capacity of a trace's busiest link, with the packet sizes that it refers to."""
+    text = f"{found['capacity_pps']:.6g} pkt/s"
+    sizes = sorted({f["packet_size_b"] for f in found["flows"] if f["packet_size_b"]})
+    if sizes:
+        to_largest = f" to {sizes[-1]:g}" if len(sizes) > 1 else ""
+        text += f" of {sizes[0]:g}{to_largest} B"
+    if found["capacity_bps"] is not None:
+        text += f" ({found['capacity_bps'] / 1e6:.4g} Mbit/s)"
+    return text
 
 
 def _quoted(name: str) -> str:

@@ -143,11 +143,7 @@ def recovering(trace: Trace, waits: Floats) -> NDArray[np.bool_]:
 
     - This time begins after the last delivery before the retransmission, but at most ``PAUSE``
       seconds before the retransmission.
-    - It lasts up to the flow's next RTT sample. If none follows, it lasts up to the flow's last
-      delivery.
-    - The next RTT sample may be late only because the flow has nothing to send after the recovery.
-      This is assumed if the sample comes more than ``PAUSE`` seconds after the last delivery before
-      it, and nothing is sent again after that delivery. The time then lasts up to that delivery.
+    - It lasts up to the flow's next RTT sample or delivery, as ``_end_of_lack`` says.
 
     ``waits`` has queueing delays, which are known where RTTs are: [time, flow]. Flows without any
     RTT are left out.
@@ -165,22 +161,47 @@ def recovering(trace: Trace, waits: Floats) -> NDArray[np.bool_]:
             continue
         # the intervals that are ``PAUSE`` seconds before each retransmission
         earliest = np.searchsorted(trace.edges, trace.edges[again] - PAUSE)
-        for resend, limit in zip(again, earliest, strict=True):
+        for resend, limit in zip(again.tolist(), earliest.tolist(), strict=True):
             before = came[: np.searchsorted(came, resend)]
             begin = max(before[-1] + 1 if before.size else 0, limit)
-            # ``end``: the interval after the last in which the flow may lack the packet
-            after = np.searchsorted(measured, resend, side="right")
-            if after < measured.size:
-                end = measured[after] + 1
-                # the last delivery before the RTT sample, and the last retransmission up to it
-                last = came[: np.searchsorted(came, end - 1)][-1:]
-                latest = again[np.searchsorted(again, end - 1, side="right") - 1]
-                silent = last.size and trace.edges[end - 1] - trace.edges[last[0] + 1] > PAUSE
-                end = last[0] + 1 if silent and last[0] >= latest else end
-            else:
-                end = max(came[-1], resend) + 1
+            end = _end_of_lack(trace.edges, resend, measured, came, again)
             found[max(min(begin, resend - 1), 0) : end] = True
     return found
+
+
+def _end_of_lack(
+    edges: Floats,
+    resend: int,
+    measured: NDArray[np.intp],
+    came: NDArray[np.intp],
+    again: NDArray[np.intp],
+) -> int:
+    """The first interval in which a flow surely has the packet that it sent again in ``resend``.
+
+    It follows the interval of the flow's next RTT sample. If there is no such sample, it follows
+    that of the flow's last delivery.
+
+    The next RTT sample may be late only because the flow has nothing to send after the recovery.
+    This is assumed if the sample comes more than ``PAUSE`` seconds after the last delivery before
+    it, and nothing is sent again after that delivery. The result then follows that delivery.
+
+    ``edges`` are the times between the intervals, s. The other arguments are indices of intervals:
+    the flow has RTTs in ``measured``, deliveries in ``came`` and retransmissions in ``again``.
+    """
+    after = np.searchsorted(measured, resend, side="right")
+    if after == measured.size:
+        return int(max(came[-1], resend)) + 1
+    sample = measured[after]
+    # the last delivery before the RTT sample, and the last retransmission up to it
+    delivery = came[: np.searchsorted(came, sample)][-1:]
+    latest_resend = again[np.searchsorted(again, sample, side="right") - 1]
+    if (
+        delivery.size
+        and edges[sample] - edges[delivery[0] + 1] > PAUSE
+        and delivery[0] >= latest_resend
+    ):
+        return int(delivery[0]) + 1
+    return int(sample) + 1
 
 
 def busy_periods(
@@ -247,15 +268,15 @@ def sending(rates: Floats, lengths: Floats) -> NDArray[np.bool_]:
     nothing is delivered for more than a second (``PAUSE``), and for longer than ``RUN`` packets
     take on average.
     """
-    # the begins and ends of the silences, in turn
+    # the intervals at which silences (rate 0) begin and end, in turn
     edges = np.flatnonzero(np.diff(rates <= 0, prepend=False, append=False))
     times, packets = np.concatenate([[0.0], np.cumsum(lengths)]), float(rates @ lengths)
-    keep = np.ones(len(rates), dtype=bool)
+    sends = np.ones(len(rates), dtype=bool)
     for first, end in zip(edges[::2], edges[1::2], strict=True):
         seconds = times[end] - times[first]
         # ``RUN`` packets take RUN times[-1] / packets seconds on average
-        keep[first:end] = seconds <= PAUSE or seconds * packets <= RUN * times[-1]
-    return keep
+        sends[first:end] = seconds <= PAUSE or seconds * packets <= RUN * times[-1]
+    return sends
 
 
 def blocks(rates: Floats, lengths: Floats, finest: int = NUMBER_OF_BLOCKS[1]) -> Floats:

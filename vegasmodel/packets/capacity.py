@@ -73,16 +73,16 @@ def capacity_of(trace: Trace) -> Estimate | None:
     known_rates = delivered_by_all(trace)
     if known_rates is None:
         return None
-    total, whole = known_rates
-    keep = whole.copy()
-    keep[whole] = sending(total[whole], lengths[whole])
-    rates = blocks(total[keep], lengths[keep])
+    total, are_known = known_rates
+    used = are_known.copy()  # the intervals without pauses
+    used[are_known] = sending(total[are_known], lengths[are_known])
+    rates = blocks(total[used], lengths[used])
     if not rates.max(initial=0.0) > 0:
         return None
-    middle, value = np.quantile(rates, [0.5, 0.9])
+    median, value = np.quantile(rates, [0.5, 0.9])
     how = "throughput of all flows together, which a tenth of the intervals exceed; "
     how += f"{LARGER} if the link idles, or {OTHERS}"
-    return Estimate(float(value), float(middle), float(rates.max()), "pkt/s", how)
+    return Estimate(float(value), float(median), float(rates.max()), "pkt/s", how)
 
 
 def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:

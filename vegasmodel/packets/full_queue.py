@@ -123,8 +123,8 @@ def noise_of(trace: Trace, waits: Floats, packet: float) -> float:
     if not follows_the_queue(trace):
         return 0.0
     flows, per_ack = np.isfinite(waits).any(axis=0), trace.known("packets_per_ack")
-    known = np.ones(1) if per_ack is None else np.append(per_ack[np.isfinite(per_ack)], 1.0)
-    burst = packet * np.count_nonzero(flows) * known.max()
+    most_per_ack = 1.0 if per_ack is None else np.append(per_ack[np.isfinite(per_ack)], 1.0).max()
+    burst = packet * np.count_nonzero(flows) * most_per_ack
     found = []
     for i in np.flatnonzero(flows).tolist():
         values = waits[np.isfinite(waits[:, i]), i]

@@ -139,13 +139,13 @@ def on_axis(data: xr.DataArray, field: str) -> tuple[NDArray[Any], str]:
     values, unit = np.asarray(data[field].values), str(data[field].attrs.get("units", "1"))
     if values.dtype.kind not in "iuf":
         return np.array([str(word) for word in values]), field
-    field, name = str(data[field].attrs.get("long_name", field)), field
+    label = str(data[field].attrs.get("long_name", field))
     numbers = values.astype(float)
-    if name.endswith(".capacity"):
-        return numbers * 8e-6 * data.attrs["packet_size"], f"{field} (Mbit/s)"
-    if unit == "s" and not name.endswith(".start"):
-        return numbers * 1e3, f"{field} (ms)"
-    return numbers, field if unit == "1" else f"{field} ({unit})"
+    if field.endswith(".capacity"):
+        return numbers * 8e-6 * data.attrs["packet_size"], f"{label} (Mbit/s)"
+    if unit == "s" and not field.endswith(".start"):
+        return numbers * 1e3, f"{label} (ms)"
+    return numbers, label if unit == "1" else f"{label} ({unit})"
 
 
 def every_nth(n: int) -> NDArray[np.intp]:

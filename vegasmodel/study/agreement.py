@@ -173,7 +173,7 @@ def _rare_merged(rates: Floats, label: NDArray[np.intp], smaller_share: float) -
     least ``MIN_EXPECTED`` expected starts of each model in each outcome. ``rates`` [start, flow]
     are the throughputs, and ``label`` [start] is the outcome of each start so far.
     ``smaller_share`` is the fraction of all starts that belongs to the model with fewer starts. So
-    an outcome with n starts is rare if ``n * least`` is below ``MIN_EXPECTED``. If all rare
+    an outcome with n starts is rare if ``n * smaller_share`` is below ``MIN_EXPECTED``. If all rare
     outcomes together are still rare, the smallest other outcomes are merged with them, too.
 
     The outcomes are merged in the order of one flow's throughput: the flow whose throughputs differ
@@ -200,9 +200,8 @@ def _rare_merged(rates: Floats, label: NDArray[np.intp], smaller_share: float) -
         filled += size[i]
         if filled >= enough:
             current, filled = current + 1, 0
-    if (
-        filled < MIN_EXPECTED / smaller_share
-    ):  # the last merged outcome is too small: join it to the one before
+    if filled < MIN_EXPECTED / smaller_share:
+        # the last merged outcome is too small: join it to the one before
         merged[merged == current] = max(current - 1, size.size)
     # number the outcomes that are left from 0 on; -1 stays for a start without a result
     new_label = np.where(label < 0, label, merged[label])

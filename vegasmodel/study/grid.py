@@ -159,14 +159,17 @@ def make(
     fields.expect_apart([axis.field for axis in axes])
     for axis in axes:
         if axis.drawn != bool(draw):
-            with_draw = "a range LOW..HIGH, because draw asks for random points"
-            without = "values, such as a,b,c; or give draw, the number of random points"
+            if draw:
+                allowed = "a range LOW..HIGH, because draw asks for random points"
+            else:
+                allowed = "values, such as a,b,c; or give draw, the number of random points"
             wrong = "has a range LOW..HIGH" if axis.drawn else "has values"
-            raise FieldError("over", axis.field.name, with_draw if draw else without, wrong=wrong)
+            raise FieldError("over", axis.field.name, allowed, wrong=wrong)
     # A value such as "1 BDP" must not change with another field that varies.
-    for ((_, values), axis), other in itertools.product(zip(pairs, axes, strict=True), axes):
-        if other is not axis:
-            _expect_fixed(axis, values, scenario, other)
+    for (_, values), axis in zip(pairs, axes, strict=True):
+        for other in axes:
+            if other is not axis:
+                _expect_fixed(axis, values, scenario, other)
     grid = Grid(scenario, axes, draw, seed)
     if grid.size > MAX_POINTS:
         raise FieldError("over", f"{grid.size} points", f"at most {MAX_POINTS} points")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -146,16 +145,14 @@ def _input(scenario: Scenario, name: str, error: str | float) -> Input:
     known = [numbers(scenario, each, "errors", tuple(SHORT_NAMES)) for each in names]
     parts = tuple(part for parts, _ in known for part in parts)
     values = tuple(value for _, values in known for value in values)
-    text = str(error).strip()
     # a plain number and a percentage are fractions of the value; any other text is an amount
-    share = not isinstance(error, str) or text.endswith("%")
+    share = not isinstance(error, str) or error.strip().endswith("%")
     sd = math.nan
     if share and any(values):
-        with contextlib.suppress(ValueError):
-            sd = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+        sd = _fraction(str(error).strip())
     elif not share and parts:
         try:
-            sd = float(parts[0].read(text, scenario))
+            sd = float(parts[0].read(str(error).strip(), scenario))
         except FieldError as wrong:
             allowed = f'{wrong.allowed}; or a share of the value such as "5 %"'
             raise FieldError(f"uncertain {name}", error, allowed) from None
@@ -172,3 +169,11 @@ def _input(scenario: Scenario, name: str, error: str | float) -> Input:
         )
         raise FieldError(f"uncertain {name}", error, allowed)
     return Input(name, parts, values, share, sd)
+
+
+def _fraction(text: str) -> float:
+    """The number in a text such as ``0.05`` or ``5 %``; NaN if the text has another form."""
+    try:
+        return float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        return math.nan

@@ -223,6 +223,7 @@ def _slopes(
         smooth.append(
             bool(np.all(difference <= MAX_SLOPE_DIFFERENCE * (1.0 + np.abs(narrow) * scale)))
         )
+    # if the unchanged scenario has no results either, this is the reason to report
     why_without_change = _log_results(scenario, model)[1] if reasons else ""
     return (
         np.array(columns).T,

@@ -66,30 +66,8 @@ def read(source: Source) -> Trace:
     # socket number of a stream -> whether the host that wrote the file sends it
     sending = {socket: any(row.get(socket, {}).get("sender") for row in rows) for socket in sockets}
     segment_size = document.segment_size(start)
-    payload = segment_size or float(USUAL_DATA)
-    grids = {  # [interval, stream]; NaN where the file has no value
-        key: np.array(
-            [[row.get(socket, {}).get(key, math.nan) for socket in sockets] for row in rows]
-        )
-        for key in ("bytes", "retransmits", "snd_cwnd", "rtt", "end")
-    }
-    lengths = np.diff(times)[:, None]
-    # An interval that lacks a stream lies before its start or after its end, so the stream has
-    # retransmitted nothing in it. But if the file never has the stream's retransmissions, their
-    # number stays unknown (NaN).
-    has_retransmits = ~np.isnan(grids["retransmits"]).all(axis=0)
-    absent = np.isnan(grids["bytes"]) & has_retransmits
     flows = [names.get((socket, sending[socket]), f"{socket}") for socket in sockets]
-    first = np.array([min(row[s]["start"] for row in rows if s in row) for s in sockets])
-    variables: dict[str, Floats] = {
-        "throughput": np.nan_to_num(grids["bytes"]) / payload / lengths,
-        "retransmits": np.where(absent, 0.0, grids["retransmits"]),
-        "window": grids["snd_cwnd"] / payload,
-        "rtt": np.where(grids["rtt"] > 0.0, grids["rtt"], math.nan) * 1e-6,  # 0: no sample yet
-        "first": first,
-        "last": np.nanmax(grids["end"], axis=0),
-        "payload": np.full(len(sockets), payload),
-    }
+    variables = _variables(times, rows, sockets, segment_size or float(USUAL_DATA))
     doubts = document.doubts(end, dict(zip(sockets, flows, strict=True)), sending)
     if not segment_size:
         doubts["known-packet-size"] = f"the file has no segment size; {USUAL_DATA} B are assumed"
@@ -112,6 +90,37 @@ def read(source: Source) -> Trace:
         controls=dict.fromkeys(flows, control[:16]) if isinstance(control, str) else {},
         doubts=doubts,
     )
+
+
+def _variables(
+    times: Floats, rows: list[dict[int, dict[str, float]]], sockets: list[int], payload: float
+) -> dict[str, Floats]:
+    """The variables of the trace, such as ``throughput`` in pkt/s, by their names in ``Trace``.
+
+    ``times`` (s) and ``rows`` are the results of ``_Document.intervals``. ``sockets`` are the
+    streams' socket numbers. A packet is taken to carry ``payload`` bytes of data.
+    """
+    grids = {  # [interval, stream]; NaN where the file has no value
+        key: np.array(
+            [[row.get(socket, {}).get(key, math.nan) for socket in sockets] for row in rows]
+        )
+        for key in ("bytes", "retransmits", "snd_cwnd", "rtt", "end")
+    }
+    lengths = np.diff(times)[:, None]
+    # An interval that lacks a stream lies before its start or after its end, so the stream has
+    # retransmitted nothing in it. But if the file never has the stream's retransmissions, their
+    # number stays unknown (NaN).
+    has_retransmits = ~np.isnan(grids["retransmits"]).all(axis=0)
+    absent = np.isnan(grids["bytes"]) & has_retransmits
+    return {
+        "throughput": np.nan_to_num(grids["bytes"]) / payload / lengths,
+        "retransmits": np.where(absent, 0.0, grids["retransmits"]),
+        "window": grids["snd_cwnd"] / payload,
+        "rtt": np.where(grids["rtt"] > 0.0, grids["rtt"], math.nan) * 1e-6,  # 0: no sample yet
+        "first": np.array([min(row[s]["start"] for row in rows if s in row) for s in sockets]),
+        "last": np.nanmax(grids["end"], axis=0),
+        "payload": np.full(len(sockets), payload),
+    }
 
 
 class _Document:

@@ -576,9 +576,9 @@ def scan(buf, start, stop, final, tables, flow, link, begin, width):
     ``final`` is true if the trace ends at ``stop``; the last line is then complete even without a
     line break.
 
-    Returns the position in ``buf`` after the last counted line.  ``s.counts[STATUS]`` is ``DONE``
-    if every complete line was counted; otherwise it says why the next line cannot be counted.
-    ``s.counts[LINES]`` is the number of lines counted so far.
+    Returns the position in ``buf`` after the last counted line.  ``tables.counts[STATUS]`` is
+    ``DONE`` if every complete line was counted; otherwise it says why the next line cannot be
+    counted. ``tables.counts[LINES]`` is the number of lines counted so far.
     """
     tables.counts[STATUS] = DONE
     i = start

@@ -43,7 +43,7 @@ def read(source: Source) -> Trace:
     If the file is malformed, ``TraceError`` names the byte in the file, or the number of the
     packet, counted from 1.  A malformed TCP packet is skipped.
     """
-    connections, cut = Connections(source), 0  # ``cut``: frames that end within the TCP header
+    connections, n_cut = Connections(source), 0  # ``n_cut``: frames that end within the TCP header
     for packet_number, (time, link, frame, orig_len) in enumerate(capture.frames(source), 1):
         found = _tcp(source, link, frame, orig_len)
         if found is None:
@@ -51,7 +51,7 @@ def read(source: Source) -> Trace:
         # positions in the frame, in bytes; the frame may be cut off before the packet's end
         addresses, tcp_start, packet_end, ip_start, ident = found
         if len(frame) < tcp_start + 20:
-            cut += orig_len > len(frame)
+            n_cut += orig_len > len(frame)
             continue
         sport, dport, seq, ack_number, offset, flags = _TCP(frame, tcp_start)
         header = (offset >> 4) * 4
@@ -84,13 +84,13 @@ def read(source: Source) -> Trace:
             connections.fin(key, seq + size)
         if flags & (ACK | RST) == ACK:
             connections.ack(key[::-1], ack_number, stamp=stamp, ident=ident)
-    if cut and not connections.all:
+    if n_cut and not connections.all:
         source.fail(
             "",
-            f"{cut} frames cut before the end of their TCP header",
+            f"{n_cut} frames cut before the end of their TCP header",
             "whole TCP headers; capture with a larger -s",
         )
-    doubts = {"whole-headers": f"{cut} frames end within their TCP header"} if cut else {}
+    doubts = {"whole-headers": f"{n_cut} frames end within their TCP header"} if n_cut else {}
     if source.cut_short:
         doubts["whole-file"] = "the file ends within a frame, so its end is missing"
     return connections_trace.make(
