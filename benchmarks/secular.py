@@ -26,10 +26,10 @@ FAMILIES = ("uniform", "cluster", "close", "magnitudes", "small at top", "mixed"
 
 
 def case(rng: np.random.Generator, family: str, n: int) -> Case:
-    """Thresholds, over-estimates and capacity of a random case.
+    """Thresholds alpha, over-estimates x of the baseRTTs, and the capacity c of a random case.
 
     ``n`` is the number of flows.  Most families are numerically difficult, for example because the
-    largest over-estimates are nearly equal.  The floats count as exact.
+    largest over-estimates are nearly equal.
     """
     alpha, x = rng.uniform(0.5, 5.0, n), rng.uniform(0.0, 1.0, n)
     c = 10 ** rng.uniform(-1.0, 6.0)
@@ -67,7 +67,7 @@ def sizes(rng: np.random.Generator, count: int) -> Iterator[int]:
 
 
 def reference(alpha: np.ndarray, x: np.ndarray, c: float, gap: float) -> list[decimal.Decimal]:
-    """The rates to 50 digits, in decimal arithmetic.
+    """The rates to 50 digits, in decimal arithmetic; the floats of the case count as exact.
 
     The equation is that the rates alpha/(g + top - x) add up to the capacity ``c``, where top is
     the largest over-estimate.  The unknown g is the queueing delay less top.  It is found by

@@ -258,7 +258,7 @@ def capacity() -> list[Record]:
     """The records of experiment D, figure 7: the capacity of the link varies.
 
     The index is a Vegas flow's throughput over a NewReno flow's; 1 is fair. ns-3 runs the paper's
-    router itself, at two capacities only, and ns-2 runs CBQ in its place.
+    router itself, at two capacities only, and ns-2 class-based queueing (CBQ) in its place.
     """
     full = IN_NS2.replace("at a fifth of the scale (flows, capacity, buffers)", "at full scale")
     return [
@@ -370,7 +370,7 @@ def delays() -> list[Record]:
     """The records of experiment E, figure 8: the longest RTT of the flows varies.
 
     The index is a Vegas flow's throughput over a NewReno flow's; 1 is fair. ns-3 runs the paper's
-    router itself, and ns-2 runs CBQ in its place.
+    router itself, and ns-2 class-based queueing (CBQ) in its place.
     """
     return [
         Record(

@@ -139,7 +139,7 @@ def web_traffic() -> list[Record]:
     """The records of experiment C, figure 6: short flows (Web traffic) share the link.
 
     The index is a long Vegas flow's throughput over that of a long NewReno flow; 1 is fair. Only
-    ns-2 has run this, with CBQ in the place of the paper's router.
+    ns-2 has run this, with class-based queueing (CBQ) in the place of the paper's router.
     """
     return [
         Record(
@@ -199,7 +199,8 @@ def burstiness() -> list[Record]:
     """The records of experiment F, figure 9: bursts of short flows share the link.
 
     The index is a long Vegas flow's throughput over that of a long NewReno flow; 1 is fair. ns-3
-    ran some of the cases with the paper's router, and ns-2 all of them with CBQ in its place.
+    ran some of the cases with the paper's router, and ns-2 all of them with class-based queueing
+    (CBQ) in its place.
     """
     found = []
     for (size, rate), printed in BURST_INDEX.items():
