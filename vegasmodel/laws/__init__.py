@@ -167,17 +167,7 @@ def register_law(
     ``predict`` returns a prediction with ``applicable=False``, and ``simulate`` and ``limit_cycle``
     raise ``FieldError``.
     """
-    if callable(name):  # the decorator without its parentheses
-        said = getattr(name, "__name__", name)
-        raise FieldError("law", said, 'a name in quotes, as in @vm.register_law("my-law")')
-    if not isinstance(name, str) or not re.fullmatch(r"\w[\w-]{0,59}", name):
-        raise FieldError("law", name, NAMES)
-    for ours in (law.name for law in BUILT_IN):
-        if ours == name.casefold():
-            said = "choose another name, such as my-law"
-            wrong = "is the name of a law of the package"
-            wrong += "" if ours == name else f", {ours}, but for capital letters"
-            raise FieldError("law", name, said, wrong=wrong)
+    _check_name(name)
     for key in unknown:
         near = nearest(key, PROPERTIES)
         raise FieldError(f"law {name}", key, f"a property of a law: {', '.join(PROPERTIES)}{near}")
@@ -186,7 +176,8 @@ def register_law(
         raise FieldError(f"law {name}: decrease", decrease, said)
 
     usual_end: SlowStart = "gamma" if delay_based is True else "until loss"
-    law = Law(  # checks the properties at once, before the decorator gets its function
+    # ``Law`` checks the properties now, although the decorator gets the function ``drift`` later
+    law = Law(
         name,
         lambda _: 0.0,
         decrease=0.5 if decrease is None else decrease,
@@ -201,12 +192,28 @@ def register_law(
     )
 
     def added(rule: Rule) -> Rule:
+        """Add the law with this function ``drift``, and return the function."""
         add(dataclasses.replace(law, drift=rule))
         return rule
 
     if drift is not None:
         added(drift)
     return added
+
+
+def _check_name(name: object) -> None:
+    """Raise ``FieldError`` unless a user's law may have this name."""
+    if callable(name):  # the decorator was used without parentheses, so it got the function itself
+        said = getattr(name, "__name__", name)
+        raise FieldError("law", said, 'a name in quotes, as in @vm.register_law("my-law")')
+    if not isinstance(name, str) or not re.fullmatch(r"\w[\w-]{0,59}", name):
+        raise FieldError("law", name, NAMES)
+    for ours in (law.name for law in BUILT_IN):
+        if ours == name.casefold():
+            said = "choose another name, such as my-law"
+            wrong = "is the name of a law of the package"
+            wrong += "" if ours == name else f", {ours}, but for capital letters"
+            raise FieldError("law", name, said, wrong=wrong)
 
 
 def add(law: Law) -> None:

@@ -93,7 +93,7 @@ def upon_round(f: Window, over: Round) -> None:
     if math.isnan(f.known_base):  # the flow measures its baseRTT
         if not f.resets_base:  # the least RTT; a round trip without samples does not count
             f.base = min(f.base, over.rtt) if f.rtt_count > 0.0 else f.base
-        elif over.rtt < f.base or over.length <= 1.0:  # ns-2
+        elif over.rtt < f.base or over.length <= 1.0:  # ns-2: also if only one packet was sent
             f.base = over.rtt
     else:
         f.base = f.known_base

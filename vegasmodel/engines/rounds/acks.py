@@ -118,7 +118,7 @@ def add_hole(
         return
     f.received = first + count
     f.missing += count
-    each = 1.0 if f.overdue_checks else count  # packets of a hole
+    in_hole = 1.0 if f.overdue_checks else count  # number of packets in one hole
     while count > 0.0:
         joins = not f.overdue_checks and f.holes > 0 and holes[f.holes - 1, AFTER] == first
         joins = joins and holes[f.holes - 1, KNOWN_LOST] == 0.0
@@ -126,14 +126,14 @@ def add_hole(
             move_to_front(f, holes)
         if joins or f.holes == holes.shape[0]:  # extend the last hole
             f.missing += first - holes[f.holes - 1, AFTER]
-            holes[f.holes - 1, AFTER] = first + each
+            holes[f.holes - 1, AFTER] = first + in_hole
         else:
-            holes[f.holes, FIRST], holes[f.holes, AFTER] = first, first + each
+            holes[f.holes, FIRST], holes[f.holes, AFTER] = first, first + in_hole
             holes[f.holes, SENT_AT], holes[f.holes, BEFORE_AT] = sent_at, f.received_at
             holes[f.holes, KNOWN_LOST], holes[f.holes, NOT_RESENT] = 0.0, first
             holes[f.holes, LOST_AGAIN] = 0.0
             f.holes += 1
-        first, count = first + each, count - each
+        first, count = first + in_hole, count - in_hole
 
 
 @rare
@@ -210,28 +210,30 @@ def fill_holes(
     if new > 0.0:
         f.received_at = sent_at
     f.received = max(f.received, end)
-    # the holes in the rows from ``kept`` to ``filled`` - 1 are filled completely
-    kept = _first_behind(f, holes, first)
-    if kept < f.holes and holes[kept, FIRST] < first:
-        kept = split_hole(f, holes, kept, first)
-        kept += 1 if holes[kept, FIRST] < first else 0
-    filled = kept
-    while filled < f.holes and holes[filled, AFTER] <= end:
-        new += holes[filled, AFTER] - holes[filled, FIRST]
-        f.missing -= holes[filled, AFTER] - holes[filled, FIRST]
-        filled += 1
-    if filled < f.holes and holes[filled, FIRST] < end:  # the next hole is filled in part
-        new += end - holes[filled, FIRST]
-        f.missing -= end - holes[filled, FIRST]
-        holes[filled, FIRST] = end
+    # the holes in the rows from ``first_filled`` to ``after_filled`` - 1 are filled completely
+    first_filled = _first_behind(f, holes, first)
+    if first_filled < f.holes and holes[first_filled, FIRST] < first:
+        first_filled = split_hole(f, holes, first_filled, first)
+        first_filled += 1 if holes[first_filled, FIRST] < first else 0
+    after_filled = first_filled
+    while after_filled < f.holes and holes[after_filled, AFTER] <= end:
+        new += holes[after_filled, AFTER] - holes[after_filled, FIRST]
+        f.missing -= holes[after_filled, AFTER] - holes[after_filled, FIRST]
+        after_filled += 1
+    if (
+        after_filled < f.holes and holes[after_filled, FIRST] < end
+    ):  # the next hole is filled in part
+        new += end - holes[after_filled, FIRST]
+        f.missing -= end - holes[after_filled, FIRST]
+        holes[after_filled, FIRST] = end
     # remove the rows of the filled holes
-    if kept == f.first_hole:
-        f.first_hole = filled
-    elif filled > kept:
-        for k in range(filled, f.holes):
+    if first_filled == f.first_hole:
+        f.first_hole = after_filled
+    elif after_filled > first_filled:
+        for k in range(after_filled, f.holes):
             for column in range(COLUMNS):
-                holes[k - filled + kept, column] = holes[k, column]
-        f.holes -= filled - kept
+                holes[k - after_filled + first_filled, column] = holes[k, column]
+        f.holes -= after_filled - first_filled
     if f.first_hole == f.holes:  # no hole is left
         f.first_hole = f.holes = 0
     f.acked = holes[f.first_hole, FIRST] if f.holes > 0 else f.received
@@ -301,7 +303,7 @@ def send_or_wait(f: Sender, packets: float, spread: float) -> None:
 
 
 @jit
-def for_each(total: float, packets: float) -> float:
+def per_packet(total: float, packets: float) -> float:
     """``total`` divided by ``packets``; a division by 1 is left out to save time."""
     return total if packets == 1.0 else total / packets
 
@@ -315,14 +317,14 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
     ACKs give. It is 0 for example if the packets were sent more than once. Returns the time at
     which the last of the ACKs arrives.
     """
-    part = 1.0 if packets == p.packets else packets / p.packets
+    part = 1.0 if packets == p.packets else packets / p.packets  # of the group
     end = now + max(p.back - now, 0.0) * part
-    share = p.rtt_sum * part  # the sum of the RTTs of these packets
-    f.rtt_last = for_each(p.rtt_sum, p.packets)
-    f.latest = max(f.latest, p.sent_at)
+    rtts = p.rtt_sum * part  # the sum of the RTTs of these packets
+    f.rtt_last = per_packet(p.rtt_sum, p.packets)
+    f.latest = max(f.latest, p.sent_at)  # for RACK
     f.late = p.late
     if samples > 0.0:
-        f.rtt_sum += share if samples == packets else share * samples / packets
+        f.rtt_sum += rtts if samples == packets else rtts * samples / packets
         f.rtt_count += samples
         f.rtt_min = min(f.rtt_min, p.rtt_min)
         if keeps_mean(f):
@@ -333,13 +335,13 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
     elif f.overdue_checks and f.mean_rtt == 0.0:  # the first ACK, of Vegas in ns-2
         begin_mean(f, f.rtt_last)
     # the totals, and what is left of the group
-    f.rtt_area += share
+    f.rtt_area += rtts
     f.rtt_samples += packets
     f.acks += packets
-    p.rtt_sum -= share
+    p.rtt_sum -= rtts
     p.first += packets
     p.packets -= packets
-    if p.packets <= 1e-9:
+    if p.packets <= 1e-9:  # a rounding error
         p.packets = 0.0
     if p.marked:
         f.marked = 1

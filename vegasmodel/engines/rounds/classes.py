@@ -88,7 +88,7 @@ def share_changes(scenario: Scenario, queues: dict[Key, int], links: NDArray[np.
     by_name = {link.name: link for link in scenario.links}
     for (name, direction, service), k in queues.items():
         if service == "delay" and links[k]["class_based"]:
-            links[k]["change"] = len(rows)
+            links[k]["change"] = len(rows)  # the first row about this link
             changes = class_shares(scenario, by_name[name], direction)
             rows += [(k, *change) for change in changes]
     return np.array(rows).reshape(-1, 3)

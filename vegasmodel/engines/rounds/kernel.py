@@ -290,9 +290,9 @@ def _start_flows(net: Net, seed: int) -> None:
     """Prepare a new run: seed the random numbers and schedule the start of each flow."""
     np.random.seed(seed)
     random.seed(seed)  # Numba's other generator: users' functions may call ``random``
-    for k in range(net.links.shape[0]):
+    for k in range(net.links.shape[0]):  # random loss: when the first packet is lost
         net.links[k].next_hazard = np.random.exponential()
-    for e in range(net.hops.shape[0]):
+    for e in range(net.hops.shape[0]):  # no packets are on their way yet
         schedule(net, e, NEVER)
     for i in range(net.flows.shape[0]):
         net.flows[i].time = net.flows[i].start

@@ -310,7 +310,7 @@ def cut(f: Sender) -> bool:
     # Whether a packet sent before the last cut is not yet acknowledged. ns-2 needs an ACK beyond
     # ``recover``; for Linux with SACK an ACK up to it suffices (tcp_try_undo_recovery).
     cut_before = f.acked < f.recover or (f.acked == f.recover and f.must_pass_recover)
-    if cut_before and not f.echoed:
+    if cut_before and not f.echoed:  # it was a loss that cut the window, not an ECN mark
         if f.swells_uncut:
             f.inflated = 3.0
         return False
@@ -328,6 +328,7 @@ def cut(f: Sender) -> bool:
     f.inflated = 0.0 if f.scoreboard else 3.0  # one packet for each of the three duplicate ACKs
     f.pipe = f.high - f.acked - f.dupacks  # each duplicate ACK reports a packet that has arrived
     f.probed = 0.0
+    # proportional rate reduction (RFC 6937) begins to count packets
     f.recover_in_flight, f.prr_delivered, f.prr_out = before, 1.0, 1.0
     f.flight_limit = before
     return True

@@ -246,7 +246,7 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     if f.deadline < end:
         f.event = TIMER
         return max(now, f.deadline)
-    first = p.first
+    first = p.first  # ``acknowledge`` changes it
     acknowledge(f, p, acks, now, acks if f.scoreboard else 0.0)
     _restart_at_duplicate(f, end)  # of all senders only ns-2's CUBIC restarts its timer here
     new = _receive(f, holes, first, acks, p.sent_at)
@@ -260,7 +260,8 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     if f.counts_places:  # ns-2's CUBIC: how far a packet is below the highest SACKed one decides
         _count_places(f, holes, now, end)
         return end
-    later = p.sent_at - holes[f.first_hole, SENT_AT]  # seconds after the first missing packet
+    # seconds from the sending of the first missing packet to that of the last of these packets
+    later = p.sent_at - holes[f.first_hole, SENT_AT]
     enough = dupack_threshold(f, later)
     if f.overdue_checks:  # Vegas of ns-2 and of the papers: the age of the missing packet decides
         check_at_duplicate(f, holes, acks, end)
@@ -501,7 +502,7 @@ def _partial(
         send_lost_or_wait(f, holes, allowed(f, holes, acks, now, 1.0), acks, end)
         return
     f.retransmit = f.acked  # NewReno
-    if f.acked > f.timed:
+    if f.acked > f.timed:  # the packet whose RTT was being measured is acknowledged
         f.backoff = 1.0
         stop_timing(f)
     if not deflates:

@@ -265,7 +265,7 @@ def forward(net: Net, e: int, back: float, group: Group) -> bool:
             next_hop.head = enlarge(net, next_hop, next_hop.head, next_hop.count)
         ring = net.rings[next_hop.ring : next_hop.ring + next_hop.places]
         added = 0  # as above
-        plain = group.lost == 0.0 and group.marked == 0
+        plain = group.lost == 0.0 and group.marked == 0  # only such groups are merged
         step = f.rtt_last / net.parts if f.noise == 0.0 else 0.0
         if not plain or not _lengthen(next_hop, ring, back, late, group, step):
             added = push(next_hop, ring, back, late, group)

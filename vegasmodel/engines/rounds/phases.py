@@ -89,14 +89,15 @@ def others(scenario: Scenario, run: Run) -> Iterator[tuple[Scenario, str]]:
     """
     waits = [scenario.jitter(group) for group in scenario.flows]
     usual = [scenario.usual_jitter(group) for group in scenario.flows]
-    never = "if senders wait at random (send_jitter): {0}; if they never do: {1}"
-    less = (
+    with_and_without = "if senders wait at random (send_jitter): {0}; if they never do: {1}"
+    more_and_less = (
         "if senders wait up to a packet's transmission time: {0}; if they wait less, as here: {1}"
     )
     if any(waits):
-        yield _waiting(scenario, run, usual=False), never
+        yield _waiting(scenario, run, usual=False), with_and_without
     if all(wait < longest for wait, longest in zip(waits, usual, strict=True)):
-        yield _waiting(scenario, run, usual=True), less if any(waits) else never
+        words = more_and_less if any(waits) else with_and_without
+        yield _waiting(scenario, run, usual=True), words
 
 
 def _error(one: Prediction) -> Floats | float:

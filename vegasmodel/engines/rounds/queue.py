@@ -304,8 +304,9 @@ def overflow(link: Queue, packets: float, work: float) -> float:
     at most ``packets``. ``work`` is the size of each packet, in packets of the scenario's packet
     size.
     """
+    # work at the link when the buffer is just full, and the work that does not fit
     full = _full(link)
-    total = link.queue + link.excess - full  # work that does not fit
+    total = link.queue + link.excess - full
     if link.mixed:  # the buffer counts packets, so it has room for so much work of this size
         full = link.queue + max(link.buffer + 1.0 - link.queue * link.packets_per_work, 0.0) * work
         total = link.queue + link.excess - full

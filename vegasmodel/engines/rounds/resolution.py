@@ -38,20 +38,23 @@ SINGLE = 1.5  # with so many intervals per packet, no interval has two packets (
 def resolution(scenario: Scenario) -> tuple[int, int]:
     """Two limits on the number of events of a flow at a queue in a round trip.
 
-    The simulator handles the packets at a queue in events, and these limits bound its computing
-    time. Both are approximate. If a limit exceeds the number of packets in a round trip, each
+    An event is the arrival of some packets of one flow at a queue. The limits bound the computing
+    time; both are approximate. If a limit exceeds the number of packets in a round trip, each
     packet is an event of its own. Otherwise an event stands for all packets of a flow that arrive
     in a certain interval of time, evenly spaced.
 
     The first limit holds for a flow near losses: in slow start, in recovery, while one of its
-    packets is missing, or while the buffer is nearly full. It is ``MOST_SINGLE``, so that each
-    packet is an event of its own. The order of single packets decides how many are lost, which flow
-    loses them, and whether a timeout follows. Intervals would smooth out the bursts that a growing
-    window or delayed ACKs cause. If a round trip has too many packets for ``MOST_SINGLE`` events
-    (``is_coarse``), the first limit is ``CONTENDED``. If access links are slow, a window may become
-    much larger than what the links and their buffers hold, because its packets wait at the access
-    link. So that there is memory for all packets, the first limit is then at most ``ENDLESS``, or
-    ``SINGLE`` times the number of packets that the path and the buffer hold if that is more.
+    packets is missing, or while the buffer is nearly full. There the order of single packets
+    decides how many are lost, which flow loses them, and whether a timeout follows. Intervals would
+    also smooth out the bursts that a growing window or delayed ACKs cause.
+
+    - Usually the first limit is ``MOST_SINGLE``, so that each packet is an event of its own.
+    - It is ``CONTENDED`` if a round trip has too many packets for ``MOST_SINGLE`` events
+      (``is_coarse``).
+    - If access links are slow, packets wait there, so a window may become much larger than what the
+      links and their buffers hold. So that there is memory for all packets, the limit is then at
+      most ``ENDLESS``, or ``SINGLE`` times the number of packets that the path and the buffer hold
+      if that is more.
 
     The second limit holds far from losses: in congestion avoidance without missing packets, while
     more than half of the buffer is free. (As the buffer fills, the limit rises to the first one, as

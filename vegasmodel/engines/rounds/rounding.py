@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.route import INSTANT, Routes, live_links, wires_between
+from vegasmodel.engines.rounds.route import INSTANT, Routes, has_ack_queue, wires_between
 from vegasmodel.engines.rounds.state import FIRST_BINADE
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Member, Scenario
@@ -84,7 +84,7 @@ def roundings(scenario: Scenario, members: list[Member], network: Routes) -> Flo
     queues = {key: k for k, key in enumerate(network.keys)}
     for member in members:
         if (member.group, member.rtt) not in wire_errors:
-            legs = wires_between(scenario, member, live_links(scenario, member, queues))
+            legs = wires_between(scenario, member, has_ack_queue(scenario, member, queues))
             errors = [(rounded(wires) - wires).sum(axis=1) for wires in legs]
             wire_errors[member.group, member.rtt] = errors
     delays = hops["to_next"] + np.column_stack(

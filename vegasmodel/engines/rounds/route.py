@@ -175,13 +175,13 @@ def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[t
     return stops + [(k, False) for k in back if k is not None]
 
 
-def wires_between(scenario: Scenario, member: Member, live: list[bool]) -> list[Floats]:
+def wires_between(scenario: Scenario, member: Member, ack_queues_at: list[bool]) -> list[Floats]:
     """The seconds that a packet or ACK takes on each wire between the queues of a flow's path.
 
     There is one array for each queue, in the order of ``_stops``. It has the wires from this queue
     to the next, or from the last queue back to the first. The time on a wire includes transmission
-    and propagation, but no waiting. ``live`` says for each link of the way back whether it has a
-    queue for the flow's ACKs.
+    and propagation, but no waiting. ``ack_queues_at`` says for each link of the way back whether it
+    has a queue for the flow's ACKs.
     """
     group = member.flow
     path = scenario.path(group)
@@ -199,7 +199,7 @@ def wires_between(scenario: Scenario, member: Member, live: list[bool]) -> list[
     wires += [[data / link.capacity + link.delay] for link in path]
     wires += [[]] if is_slow(scenario, group) else []  # a slow access link at the receiver: a queue
     wires[-1] += [out, back]
-    for link, stops in zip(reversed(path), live, strict=True):
+    for link, stops in zip(reversed(path), ack_queues_at, strict=True):
         if stops:
             wires.append([])
         wires[-1].append(ack / link.capacity + link.delay)
@@ -207,13 +207,13 @@ def wires_between(scenario: Scenario, member: Member, live: list[bool]) -> list[
     return [np.array(wire) for wire in wires]
 
 
-def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
+def _distances(scenario: Scenario, member: Member, ack_queues_at: list[bool]) -> Floats:
     """Seconds from each queue of a flow's path to the next, and from the last back to the first.
 
-    They include propagation and transmission, but no waiting in queues. ``live`` says for each link
-    of the way back whether it has a queue for the flow's ACKs.
+    They include propagation and transmission, but no waiting in queues. ``ack_queues_at`` says for
+    each link of the way back whether it has a queue for the flow's ACKs.
     """
-    gaps = [float(wires.sum()) for wires in wires_between(scenario, member, live)]
+    gaps = [float(wires.sum()) for wires in wires_between(scenario, member, ack_queues_at)]
     gaps[-1] = empty_rtt(scenario, member) - math.fsum(gaps[:-1])
     return np.array(gaps)
 
@@ -224,37 +224,9 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     The simulator handles the packets that arrive in an interval as one event; ``step`` is the
     desired length of such an interval, in seconds.
     """
-    # ``links`` gets the record of each queue. The key of a queue has three parts: the link's name,
-    # the direction, and the class of flows with Rate-Delay services ("" without them). For a queue
-    # of a flow's own access links they are the flow's name, the end of the path, and "".
     queues = _queues(scenario)
-    by_name = {link.name: link for link in scenario.links}
-    links = np.zeros(len(queues), LINK)
-    access = {one.name: scenario.access_rate(one.flow) for one in members}
-    for key, k in queues.items():
-        if key[1] in ENDS:
-            _droptail(access[key[0]], math.inf, links[k])
-            continue
-        _link_record(scenario, by_name[key[0]], key, links[k])
-        if key[2]:  # the link has a second queue, for the other class
-            twin = (*key[:2], "delay" if key[2] == "rate" else "rate")
-            links[k]["partner"] = queues[twin]
-    # The rows of the table of hops, with the columns ``names``. Flows of one group with equal RTTs
-    # take the same path, unless they cross the queues of their own access links.
-    paths: dict[tuple[int, float, str], list[Hop]] = {}
-    rows: list[tuple[float, ...]] = []
-    first = []
-    for i, member in enumerate(members):
-        first.append(len(rows))
-        own_queues = member.name if (member.name, SENDER, "") in queues else ""
-        key_of_path = member.group, member.rtt, own_queues
-        if key_of_path not in paths:
-            paths[key_of_path] = _path(scenario, member, queues, links["capacity"])
-        rows += [(i, *hop) for hop in paths[key_of_path]]
-    hops, starts = np.zeros(len(rows), HOP), np.array(first)
-    names = ("flow", "link", "data", "last", "precedes", "work", "wire", "to_next")
-    for name, column in zip(names, zip(*rows, strict=True), strict=True):
-        hops[name] = column
+    links = _queue_records(scenario, members, queues)
+    hops, starts = _hop_records(scenario, members, queues, links["capacity"])
     # what decides which of several events at one instant comes first
     links["instant"] = INSTANT
     if link_stack(scenario).scheduled_ties:
@@ -273,6 +245,56 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     return Routes(tuple(queues), links, hops, starts + len(stores), shares, span)
 
 
+def _queue_records(
+    scenario: Scenario, members: list[Member], queues: dict[Key, int]
+) -> NDArray[np.void]:
+    """Make the record (``state.Queue``) of each queue, in the order of the indices in ``queues``.
+
+    The key of a queue has three parts: the link's name, the direction, and the class of flows with
+    Rate-Delay services ("" without them). For a queue of a flow's own access links they are the
+    flow's name, the end of the path, and "".
+    """
+    links = np.zeros(len(queues), LINK)
+    by_name = {link.name: link for link in scenario.links}
+    access = {member.name: scenario.access_rate(member.flow) for member in members}
+    for key, k in queues.items():
+        name, direction, service = key
+        if direction in ENDS:
+            _droptail(access[name], math.inf, links[k])
+            continue
+        _link_record(scenario, by_name[name], key, links[k])
+        if service:  # the link has a second queue, for the other class
+            other_class = "delay" if service == "rate" else "rate"
+            links[k]["partner"] = queues[name, direction, other_class]
+    return links
+
+
+def _hop_records(
+    scenario: Scenario, members: list[Member], queues: dict[Key, int], capacity: Floats
+) -> tuple[NDArray[np.void], NDArray[np.int64]]:
+    """Make the records of all hops (``state.Hop``), and the index of each flow's first hop.
+
+    A hop is one queue on the path of one flow. The hops of a flow follow one another. Flows of one
+    group with equal RTTs take the same path, unless they cross the queues of their own access
+    links. ``capacity`` [queue] are the queues' capacities in packets/s.
+    """
+    paths: dict[tuple[int, float, str], list[Hop]] = {}
+    rows: list[tuple[float, ...]] = []
+    first = []
+    for i, member in enumerate(members):
+        first.append(len(rows))
+        own_queues = member.name if (member.name, SENDER, "") in queues else ""
+        key = member.group, member.rtt, own_queues
+        if key not in paths:
+            paths[key] = _path(scenario, member, queues, capacity)
+        rows += [(i, *hop) for hop in paths[key]]
+    hops = np.zeros(len(rows), HOP)
+    names = ("flow", "link", "data", "last", "precedes", "work", "wire", "to_next")
+    for name, column in zip(names, zip(*rows, strict=True), strict=True):
+        hops[name] = column
+    return hops, np.array(first)
+
+
 def _path(
     scenario: Scenario, member: Member, queues: dict[Key, int], capacity: Floats
 ) -> list[Hop]:
@@ -281,40 +303,40 @@ def _path(
     ``capacity`` [queue] are the queues' capacities in packets/s.
     """
     stops = _stops(scenario, member, queues)
-    live = live_links(scenario, member, queues)
-    gaps = _distances(scenario, member, live)
+    ack_queues_at = has_ack_queue(scenario, member, queues)
+    gaps = _distances(scenario, member, ack_queues_at)
     # sizes of an ACK (index False) and of a data packet (index True)
     works = (scenario.ack_size / scenario.packet_size, work(scenario, member.flow))
-    wires = _last_wires(scenario, member, live)
+    wires = _last_wires(scenario, member, ack_queues_at)
     ties = link_stack(scenario).scheduled_ties and member.flow.delay_noise == 0.0
     return [
         Hop(
-            k,
-            data,
-            j == len(stops) - 1,
+            queue=k,
+            data=data,
+            last=j == len(stops) - 1,
             # ns-2 schedules an arrival when the packet enters the last wire, and a departure when
             # its transmission begins
-            data and ties and wires[j] > works[data] / capacity[k],
-            works[data],
-            wires[j],
-            float(gap),
+            precedes=data and ties and wires[j] > works[data] / capacity[k],
+            work=works[data],
+            wire=wires[j],
+            to_next=float(gap),
         )
         for j, ((k, data), gap) in enumerate(zip(stops, gaps, strict=True))
     ]
 
 
-def live_links(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[bool]:
+def has_ack_queue(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[bool]:
     """For each link of a flow's way back, in order: whether it has a queue for the flow's ACKs."""
     path = scenario.path(member.flow)
     return [_ack_queue(link, member.flow, queues) is not None for link in reversed(path)]
 
 
-def _last_wires(scenario: Scenario, member: Member, live: list[bool]) -> list[float]:
+def _last_wires(scenario: Scenario, member: Member, ack_queues_at: list[bool]) -> list[float]:
     """Seconds that a packet takes on the wire that ends at each queue of a flow's path.
 
     This wire is an access link, or the link before the queue on the path. There is one number for
-    each queue, in the order of ``_stops``. ``live`` says for each link of the way back whether it
-    has a queue for the flow's ACKs.
+    each queue, in the order of ``_stops``. ``ack_queues_at`` says for each link of the way back
+    whether it has a queue for the flow's ACKs.
     """
     group, path = member.flow, scenario.path(member.flow)
     data, ack = work(scenario, group), scenario.ack_size / scenario.packet_size
@@ -324,7 +346,7 @@ def _last_wires(scenario: Scenario, member: Member, live: list[bool]) -> list[fl
     wires += onward if is_slow(scenario, group) else onward[:-1]
     back = [ack / scenario.access_rate(group) + access_leg(scenario, member)]
     back += [ack / link.capacity + link.delay for link in reversed(path[1:])]
-    return wires + [wire for wire, stops in zip(back, live, strict=True) if stops]
+    return wires + [wire for wire, stops in zip(back, ack_queues_at, strict=True) if stops]
 
 
 def _leads(links: NDArray[np.int64], wires: Floats) -> Floats:

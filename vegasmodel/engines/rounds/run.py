@@ -136,6 +136,7 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
     many ring buffers, they are not all full at once. ``numpy.empty`` only reserves this memory:
     parts that are never used take up no space and no time.
     """
+    # The numbers below are generous: a run that needs more room fails.
     share = _PARCELS // len(way.hops)
     spare = share if math.isfinite(way.longest) else 0
     largest = int(min(max(16 * parts + 8192, spare, int(at_once)), _RING))
@@ -208,7 +209,9 @@ def _empty(
     """
     flows["longest_stretch"], flows["hop"] = way.longest, way.first
     flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
+    # packets that the path holds, and those that the path and its buffers hold
     pipe, held = held_packets(scenario)
+    # number of groups of packets that are in flight at once: each packet may be several groups
     at_once = _PER_PACKET * held if near > coarse else pipe
     # At a single queue (``way.longest`` is infinite) long intervals keep the number of groups
     # small, whatever the window. But if packets have random delays of their own, each is a group

@@ -99,7 +99,7 @@ def end_warmup_of(f: Sender, now: float) -> None:
 
     At the end of the run they are subtracted. If the flow has stopped before, nothing remains.
     """
-    closed, now = int(f.closed or now >= f.stop), min(now, f.stop)
+    stopped, now = int(f.closed or now >= f.stop), min(now, f.stop)
     # packets that wait at the receiver behind a missing one: those that wait now, and those that an
     # ACK after ``now`` acknowledges together with the missing one
     beyond = f.delivered - delivered_by(f, now) - _acks_after(f, now)
@@ -108,10 +108,10 @@ def end_warmup_of(f: Sender, now: float) -> None:
         close(f, now)
     f.mark_delivered = f.last_delivered
     f.mark_rtt_area, f.mark_rtt_samples = f.last_rtt_area, f.last_rtt_samples
-    if closed:
+    if stopped:
         f.mark_sent, f.mark_lost = f.last_sent, f.last_lost
         f.mark_retransmits = f.last_retransmits
-    f.closed, f.warm = closed, 1
+    f.closed, f.warm = stopped, 1
 
 
 @rare
@@ -172,13 +172,15 @@ def take_due_samples(
 ) -> float:
     """Take the samples that are due at ``now``; returns when this function must be called again.
 
-    Both times are in seconds, by the simulation's clock. Each queue has a clock of its own, which
-    is ``link.shift`` seconds behind the simulation's clock (``travel.py`` says why). A queue is
-    sampled when its own clock reaches one of the instants ``times``. ``_take_sample`` says what is
-    stored in ``out_flow`` and ``out_queue``. When a queue's clock reaches ``warmup``, the function
-    stores the totals of the queue. It stores what ACKs have changed (``end_warmup_of``)
-    ``Sender.way`` seconds later: at the end of warm-up by the clock of the sender. If this is after
-    the time ``end``, ``kernel.march`` stores it.
+    ``now`` and the result are in seconds, by the simulation's clock. Each queue has a clock of its
+    own, which is ``link.shift`` seconds behind the simulation's clock (``travel.py`` says why). A
+    queue is sampled when its own clock reaches one of the instants ``times``. ``_take_sample`` says
+    what is stored in ``out_flow`` and ``out_queue``.
+
+    When a queue's clock reaches ``warmup``, the function stores the totals of the queue, which will
+    be subtracted from those at the end. The clock of a flow's sender is ``Sender.way`` seconds
+    behind that of its first queue. So what ACKs have changed is stored so much later
+    (``end_warmup_of``), or by ``kernel.march`` if the run ends before, at the time ``end``.
     """
     due = NEVER
     for k in range(net.links.shape[0]):

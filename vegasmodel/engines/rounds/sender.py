@@ -23,8 +23,8 @@ import numpy as np
 from vegasmodel.engines.rounds.acks import (
     acknowledge,
     add_hole,
-    for_each,
     limit_flight,
+    per_packet,
     portion,
     send,
     send_nothing,
@@ -114,7 +114,7 @@ def _before_new_data(f: Sender) -> None:
 
 
 @jit
-def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: bool) -> float:
+def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, gives_sample: bool) -> float:
     """How many of the next ``acks`` ACKs of new data the simulator processes in one step.
 
     To process several ACKs in one step saves time, but it is exact only if all have the same
@@ -126,9 +126,9 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: boo
       Until this ACK has come, ns-2's CUBIC (``halves_rate``) processes only one ACK in a step.
     - The last ACK before the ACKs begin to give RTT samples, or cease to give them.
 
-    Each ACK acknowledges ``each`` packets. ``once`` is True if the first ACK gives an RTT sample,
-    because its packet was sent only once. If ``once`` is False, no ACK of a packet with a number
-    below ``untimed`` gives a sample.
+    Each ACK acknowledges ``each`` packets. ``gives_sample`` is True if the first ACK gives an RTT
+    sample, because its packet was sent only once. If ``gives_sample`` is False, no ACK of a packet
+    with a number below ``untimed`` gives a sample.
     """
     to_change = acks_to_change(f)  # ACKs until the window is at its next whole number
     if each > 1.0 and f.counts_packets:  # Linux: an ACK of two packets counts like two ACKs
@@ -140,7 +140,7 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: boo
         acks = max(min(acks, np.ceil((f.recover - f.acked) / each)), 1.0)
     if f.round_end > f.acked:
         acks = min(acks, np.ceil((f.round_end - f.acked - each + 1.0) / each))
-    if not once:
+    if not gives_sample:
         return min(acks, np.ceil((untimed - f.acked) / each))
     if f.acked < f.stale:
         return min(acks, np.ceil((f.stale - f.acked) / each))
@@ -171,9 +171,9 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     untimed = max(_sent_twice(f), f.untimed)  # packets below this number give no RTT sample
     if f.stale <= f.acked < f.stale_end:
         untimed = max(untimed, f.stale_end)
-    once = not f.overdue_checks or f.acked >= untimed  # the first ACK gives an RTT sample
-    adapt_ato(f, 1.0, first, first)
-    # packets that an ACK acknowledges, and packets that have arrived by the end of the step
+    gives_sample = not f.overdue_checks or f.acked >= untimed  # the first ACK gives an RTT sample
+    adapt_ato(f, 1.0, first, first)  # how long the receiver now delays an ACK
+    # number of packets that an ACK acknowledges, and number of those that arrive in the step
     each, ready = packets_per_ack(f), portion(p, now, step)
     if f.delack_packets + ready < each:
         return delay_ack(f, p, now)
@@ -183,23 +183,27 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     # whether the first ACK ends a round trip, so that the congestion control decides
     decides = f.rounds and f.acked + each - 1.0 >= f.round_end
     if acks != 1.0:
-        acks = 1.0 if decides or f.duplicate_held else _acks_at_once(f, acks, each, untimed, once)
+        acks = (
+            1.0
+            if decides or f.duplicate_held
+            else _acks_at_once(f, acks, each, untimed, gives_sample)
+        )
     # with ``decides_late`` (Linux) the RTT sample of this ACK still belongs to the old round trip
     if decides and not f.decides_late:
         # seconds until this ACK arrives: the one of the last packet that it acknowledges
         until = max(p.back - now, 0.0) * (each - f.delack_packets) / p.packets
         f.next = max(f.next, f.acked + each)  # a timeout had set it back (newack in ns-2's tcp.cc)
         end_round(f, now + until, in_flight(f) - each + 1.0, each)
-    alone = in_flight(f) <= each  # the first ACK acknowledges all packets in flight
+    none_left = in_flight(f) <= each  # the first ACK acknowledges all packets in flight
     f.received_at = p.sent_at
     packets = acks * each - f.delack_packets
-    end = acknowledge(f, p, packets, now, acks if once else 0.0)
+    end = acknowledge(f, p, packets, now, acks if gives_sample else 0.0)
     f.received = f.acked + acks * each
     adapt_ato(
         f, packets - 1.0, end if packets <= 2.0 else first + (end - first) / (packets - 1.0), end
     )
     use_quick_acks(f, acks)
-    _advance_window(f, acks, each, now, end, decides, alone)
+    _advance_window(f, acks, each, now, end, decides, none_left)
     return end
 
 
@@ -213,14 +217,14 @@ def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
     if f.holes > 0 and holes[f.first_hole, FIRST] == f.acked:
         return fill(f, holes, 1.0, 1.0, f.latest, at, at)
     # whether the ACK gives an RTT sample: for ns-2's Vegas only if its packet counts as sent once
-    once = not f.overdue_checks or f.acked >= max(_sent_twice(f), f.untimed)
-    once = once and not f.stale <= f.acked < f.stale_end
+    gives_sample = not f.overdue_checks or f.acked >= max(_sent_twice(f), f.untimed)
+    gives_sample = gives_sample and not f.stale <= f.acked < f.stale_end
     _before_new_data(f)
     decides = f.rounds and f.acked >= f.round_end  # the ACK ends a round trip
     if decides and not f.decides_late:
         f.next = max(f.next, f.acked + 1.0)
         end_round(f, at, in_flight(f), 1.0)
-    if once:
+    if gives_sample:
         sample_single(f, delay)
     _advance_window(f, 1.0, 1.0, at, at, decides, in_flight(f) <= 1.0)
     return at
@@ -228,13 +232,13 @@ def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
 
 @jit
 def _advance_window(
-    f: Sender, acks: float, each: float, now: float, end: float, decides: bool, alone: bool
+    f: Sender, acks: float, each: float, now: float, end: float, decides: bool, none_left: bool
 ) -> None:
     """Process ``acks`` ACKs of new data: change the window, and send what it then allows.
 
     Each ACK acknowledges ``each`` packets. The last ACK arrives at the time ``end``. If it ends a
-    round trip, so that the congestion control law decides, ``decides`` is True. ``alone`` is True
-    if the first ACK acknowledges all packets that were in flight. The window of ns-2's CUBIC
+    round trip, so that the congestion control law decides, ``decides`` is True. ``none_left`` is
+    True if the first ACK acknowledges all packets that were in flight. The window of ns-2's CUBIC
     (``grows_when_full``) does not grow if fewer packets than cwnd are in flight when the ACK
     arrives: while the sender waits, or if ``max_window`` limits the flow.
     """
@@ -262,7 +266,7 @@ def _advance_window(
     if full or not f.grows_when_full:
         grow(f, packets if f.counts_packets else acks, end)
     restart_timer(f, end)
-    if alone:
+    if none_left:
         restart_when_idle(f)
     limit_flight(f)
     if not waits_first(f, acks):
@@ -346,14 +350,17 @@ def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
     retransmission timer. If it has nothing to wait for, no event is planned (``f.time`` is
     ``NEVER``).
     """
-    due = f.deadline if _armed(f) else NEVER  # when the retransmission timer expires
-    soon = _next_wait_end(f)
-    if soon < due and (f.transit == 0 or soon <= now):
+    timeout = f.deadline if _armed(f) else NEVER  # when the retransmission timer expires
+    wait_end = _next_wait_end(f)
+    if wait_end < timeout and (f.transit == 0 or wait_end <= now):
         _end_first_wait(f, holes, now)
         return
     if f.transit > 0:  # ACKs will come: packets are still on their way through queues
         f.awaits_parcels, f.awaits_since = 1, now
-        f.event, f.time = (DATA, max(now, soon)) if soon < due else (TIMER, max(now, due))
+        if wait_end < timeout:
+            f.event, f.time = DATA, max(now, wait_end)
+        else:
+            f.event, f.time = TIMER, max(now, timeout)
         return
     free = np.floor(usable_window(f, now) + 1e-9)
     if sendable(f, free) >= 1.0 and f.wait_ends == NEVER:
@@ -431,12 +438,12 @@ def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, st
             _pop(f, ring)
             continue
         # a pause: either an event comes before its end, or its end is what happens next
-        due = f.deadline if _armed(f) else NEVER
-        if _next_wait_end(f) < min(p.back, due):
+        timeout = f.deadline if _armed(f) else NEVER  # when the retransmission timer expires
+        if _next_wait_end(f) < min(p.back, timeout):
             _end_first_wait(f, holes, now)
             return
-        if due < p.back:
-            f.event, f.time = TIMER, max(now, due)
+        if timeout < p.back:
+            f.event, f.time = TIMER, max(now, timeout)
         else:
             f.time = p.back
             _pop(f, ring)
@@ -456,17 +463,18 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
     ACKs expires, or the retransmission timer expires. If one of them does, the function handles
     only this event, and no ACK.
     """
-    bare = now + for_each(p.back - now, p.packets)  # when the first ACK would come without blocks
-    first = max(bare, now)
-    whole = max(bare + sack_seconds(f, holes), now)  # SACK blocks make the ACK longer
-    due = f.deadline if _armed(f) else NEVER
-    if _next_wait_end(f) < min(whole, due):
+    # when the first ACK would arrive without SACK blocks, and when it arrives with them: they make
+    # the ACK longer
+    bare = now + per_packet(p.back - now, p.packets)
+    arrives = max(bare + sack_seconds(f, holes), now)
+    timeout = f.deadline if _armed(f) else NEVER  # when the retransmission timer expires
+    if _next_wait_end(f) < min(arrives, timeout):
         _end_first_wait(f, holes, now)
-    elif due < whole:
-        f.event, f.time = TIMER, max(now, due)
+    elif timeout < arrives:
+        f.event, f.time = TIMER, max(now, timeout)
     else:
         held = f.duplicate_held  # the receiver still delays the ACK of a duplicate
-        _packets_arrive(f, p, holes, first, now, step)
+        _packets_arrive(f, p, holes, max(bare, now), now, step)
         if held:  # the arriving packet has ended this delay: one ACK answers both
             f.duplicate_held = False
 

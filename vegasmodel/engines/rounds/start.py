@@ -126,7 +126,7 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
         if early_timer_expired(f, holes, now):
             f.event = DATA
             return
-        if f.acked >= f.high and f.wait_ends < NEVER:
+        if f.acked >= f.high and f.wait_ends < NEVER:  # it waits to send, and none is in flight
             idle_timeout(f, now)
             f.event, f.late = DATA, 0.0
             return

@@ -100,21 +100,23 @@ def append(link: Queue, work: float, size: float, discrete: int) -> None:
 def transmit(link: Queue, work: float) -> float:
     """Remove the packets that the link has sent from the front of the queue.
 
-    ``work`` is the sum of their sizes, in packets of the scenario's packet size. Let n(w) be the
-    number of packets, fractions included, that have left when packets of the total size w have
-    left. Returns the integral of n(w) from w = 0 to ``work``. The caller needs this integral for
-    the mean number of packets at the link.
+    A row of the table ``link.stock`` describes neighbouring packets of one size; the oldest row is
+    at the front. ``work`` is the sum of the sizes of the packets sent, in packets of the scenario's
+    packet size. Let n(w) be the number of packets, fractions included, that have left when packets
+    of the total size w have left. Returns the integral of n(w) from w = 0 to ``work``. The caller
+    needs this integral for the mean number of packets at the link.
     """
     stock, sent, area = link.stock, 0.0, 0.0
     while work > 0.0 and link.rows > 0:
         front = link.oldest
+        # the work and the number of packets that leave from this row: all of it, or a part
         part, packets = stock[front, WORK], stock[front, PACKETS]
-        leaves = part <= work  # the whole row; the divisions below are left out to save time
+        leaves = part <= work
         if not leaves:
             part, packets = work, work / stock[front, SIZE]
             _update(link, front, stock[front, WORK] - part)
         area += part * (sent + 0.5 * packets)
-        if packets > link.instant:  # else its transmission has only begun
+        if packets > link.instant:  # more than a rounding error
             link.leaving = stock[front, SIZE]
         sent += packets
         work -= part

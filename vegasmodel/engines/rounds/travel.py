@@ -82,11 +82,12 @@ def arrive_evenly(net: Net, e: int, time: float, found: float, group: Group) -> 
     lost += overflow(link, joining - lost, h.work)
     lost = _count_lost(f, h, lost)
     kept = group.packets - lost
-    # seconds that a packet waits here at the beginning of the interval, and at its end
-    before = waiting(net.links, h.link, found, h.work)
-    after = waiting(net.links, h.link, link.queue, h.work)
-    back = time + h.to_next + after  # when the last of the packets reaches the next queue
-    spent, least = group.rtt_mean + 0.5 * (before + after), group.rtt_min + min(before, after)
+    # seconds that the first and the last packet of the interval wait here
+    first_wait = waiting(net.links, h.link, found, h.work)
+    last_wait = waiting(net.links, h.link, link.queue, h.work)
+    back = time + h.to_next + last_wait  # when the last of the packets reaches the next queue
+    spent = group.rtt_mean + 0.5 * (first_wait + last_wait)
+    least = group.rtt_min + min(first_wait, last_wait)
     mark, lost = max(group.marked, int(marks > 0.0)), lost + group.lost
     return forward(net, e, back, Group(group.first, kept, lost, spent, least, mark, group.sent_at))
 
@@ -251,17 +252,16 @@ def _pass_silent(net: Net, e: int, time: float) -> bool:
     Returns False if the memory for packets in flight is full; the run then fails.
     """
     h = net.hops[e]
+    count = h.silent
+    lost = h.lost if h.burst == count else 0.0  # these packets follow the last one of ``h.burst``
     if net.links[h.link].partner >= 0:
-        count, lost = h.silent, h.lost if h.burst == h.silent else 0.0
         group = Group(h.first, count, lost, h.rtt, h.min_rtt, h.marked, h.sent_at)
         fits = join(net, h.link, e, time, group, 0.0, count)
         h.first += count
         h.burst -= count
         return fits
     wait = waiting(net.links, h.link, net.links[h.link].queue + h.work, h.work)
-    # the packets that were lost before follow the last packet of ``h.burst``
-    count, lost, back = h.silent, h.lost if h.burst == h.silent else 0.0, time + h.to_next + wait
-    spent, least = h.rtt + wait, h.min_rtt + wait
+    back, spent, least = time + h.to_next + wait, h.rtt + wait, h.min_rtt + wait
     group = Group(h.first, count, lost, spent, least, h.marked, h.sent_at)
     fits = forward_apart(net, e, back, group)
     mark_silent(net, e, h.silent)

@@ -191,9 +191,9 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
     """
     ring = net.rings[store.ring : store.ring + store.places]
     p = ring[store.head]
-    # ``share``: what part of the group goes on; ``ends``: nothing of the group is left then
-    wait, share = now - p.back, packets / p.packets if p.packets > 0.0 else 1.0
-    rtt_sum, ends = p.rtt_sum * share, p.packets - packets < NOTHING
+    wait = now - p.back  # seconds that these packets have waited here
+    rtt_sum = p.rtt_sum * (packets / p.packets if p.packets > 0.0 else 1.0)  # without the wait
+    ends = p.packets - packets < NOTHING  # nothing is left of the group
     lost, fits = p.lost if ends else 0.0, True
     if p.hop >= 0:  # not the packet of a handshake
         spent = rtt_sum / packets + wait if packets > 0.0 else 0.0
