@@ -226,7 +226,7 @@ def _mixed(
             getattr(found, name)[others, : values.shape[1]] = values
         found.queue_mean[others], found.ok[others] = batch.queue_mean, batch.ok
 
-    def one(i: int) -> None:
+    def simulate_one(i: int) -> None:
         """Simulate scenario ``i``, and write its averages into ``found``."""
         count.done += 1
         try:
@@ -244,7 +244,7 @@ def _mixed(
     import numba  # noqa: F401 - two threads that import it at the same time would fail
 
     with counting(n, len(others)) as count, pool(threads or os.cpu_count() or 1) as several:
-        list(several.map(one, sampled))
+        list(several.map(simulate_one, sampled))
     return found
 
 
@@ -261,7 +261,7 @@ def _threads(cases: Batch, losers: int, step: float, threads: int) -> BatchRun:
     stopped = np.zeros(1, np.bool_)  # set to True, it makes all threads stop
     no_samples = np.empty(0), np.empty((0, 0))
 
-    def one(first: int) -> None:
+    def some(first: int) -> None:
         """Simulate ``PER_THREAD`` scenarios from number ``first`` on."""
         end, unsampled = (
             min(first + PER_THREAD, n),
@@ -272,7 +272,7 @@ def _threads(cases: Batch, losers: int, step: float, threads: int) -> BatchRun:
 
     with counting(n) as count, pool(threads) as several:
         try:
-            list(several.map(one, range(0, n, PER_THREAD)))
+            list(several.map(some, range(0, n, PER_THREAD)))
         except BaseException:  # Ctrl-C
             stopped[0] = True
             raise

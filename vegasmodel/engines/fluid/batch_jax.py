@@ -124,17 +124,15 @@ def _columns(case: Batch, y: Moving) -> tuple[Floats, ...]:
     Their shape is [scenario, flow] or [scenario].
     """
     # in the states the last axis is that of the scenarios; the results have it first
-    p, of = case.flows, y.totals
-    failed = y.stuck | ~np.isfinite(of.delivered.sum(axis=0))
+    p, totals = case.flows, y.totals
+    failed = y.stuck | ~np.isfinite(totals.delivered.sum(axis=0))
     real = np.isfinite(p.start)  # a flow that never starts only fills the array (``batch.pack``)
     with np.errstate(invalid="ignore", divide="ignore"):
-        of_flows = (
-            of.delivered / of.active,
-            of.window / of.delivered,
-            np.where(p.keeps_backlog & real, p.rtt + y.over_estimate, np.nan),
-            np.where(real, of.lost, np.nan),
-            np.where(real, of.delivered, np.nan),
-        )
-        queue = of.queue / of.time
-    known = (np.where(failed, np.nan, values).T for values in (*of_flows, queue))
-    return (*known, ~failed)
+        throughput = totals.delivered / totals.active
+        rtt_mean = totals.window / totals.delivered
+        base_rtt = np.where(p.keeps_backlog & real, p.rtt + y.over_estimate, np.nan)
+        losses = np.where(real, totals.lost, np.nan)
+        delivered = np.where(real, totals.delivered, np.nan)
+        queue = totals.queue / totals.time
+    columns = throughput, rtt_mean, base_rtt, losses, delivered, queue
+    return (*(np.where(failed, np.nan, values).T for values in columns), ~failed)

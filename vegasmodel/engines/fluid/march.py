@@ -275,10 +275,8 @@ def march(
     # After an event, such as a cut, a short step shows how windows and queue move on.
     jumped = carried[4] != 0.0
     trend = carried[5], carried[6]
-    mean, length = (
-        carried[7],
-        carried[8],
-    )  # of the last step: the delay's mean slope, the step's length
+    # the mean slope of the queueing delay in the last step, and the length of this step
+    mean, length = carried[7], carried[8]
     carried[0] = 0.0  # 1 after a pause
     steps = 1 + pause // active.size
     while y.clock[0] < end and steps > 0:
@@ -357,6 +355,7 @@ def average_many(
     at which the buffer overflows.
     """
     n = p.rtt.shape[1]
+    stop_at_loss, skip = False, True  # cycles that repeat are skipped
     arrays = _workspace(n, 0)
     for k in range(begin, end):
         row = Flows(
@@ -373,17 +372,18 @@ def average_many(
                 code = PAUSED
                 while code == PAUSED and not stopped[0]:
                     code = march(
-                        row, y, capacity[k], s_max[k], losers, until, fraction, False, True,
+                        row, y, capacity[k], s_max[k], losers, until, fraction, stop_at_loss, skip,
                         out, unsampled, arrays, PAUSE,
                     )  # fmt: skip
+        throughput, rtt_mean, base_rtt = of_flows[0, k], of_flows[1, k], of_flows[2, k]
+        losses, delivered = of_flows[3, k], of_flows[4, k]
         for i in range(n):
             known = code == DONE and row.start[i] < np.inf
-            of_flows[0, k, i] = out.delivered[i] / out.active[i] if known else np.nan
-            of_flows[1, k, i] = out.window[i] / out.delivered[i] if known else np.nan
-            of_flows[2, k, i] = (
-                row.rtt[i] + y.over_estimate[i] if known and row.keeps_backlog[i] else np.nan
-            )
-            of_flows[3, k, i] = out.losses[i] if known else np.nan
-            of_flows[4, k, i] = out.delivered[i] if known else np.nan
+            measures = known and row.keeps_backlog[i]  # only such a flow has a baseRTT
+            throughput[i] = out.delivered[i] / out.active[i] if known else np.nan
+            rtt_mean[i] = out.window[i] / out.delivered[i] if known else np.nan
+            base_rtt[i] = row.rtt[i] + y.over_estimate[i] if measures else np.nan
+            losses[i] = out.losses[i] if known else np.nan
+            delivered[i] = out.delivered[i] if known else np.nan
         of_link[0, k] = out.queue[0] / out.queue[1] if code == DONE else np.nan
         of_link[1, k] = code

@@ -171,7 +171,11 @@ def _ahead(p: Flows, y: Moving, s1: Array, h: Array) -> tuple[Array, Array, Arra
     def choose(
         up: Array, low: Array, cap: Array, high: Array, down: Array, floor: Array, rest: Array
     ) -> Array:
-        """For each flow, the argument that belongs to the way in which its window moves."""
+        """For each flow, the argument that belongs to the way in which its window moves.
+
+        The arrays ``grows`` to ``floored`` of the outer function say which of six ways this is. In
+        all other cases, and for a flow that is not ``free`` to change its window, it is ``rest``.
+        """
         moved = jnp.where(grows, up, jnp.where(on_low, low, jnp.where(capped, cap, rest)))
         moved = jnp.where(on_high, high, jnp.where(falls, down, jnp.where(floored, floor, moved)))
         return jnp.where(free, moved, rest)
@@ -331,13 +335,14 @@ def _skip(warmup: Array, due: Array, y: Moving, spilt: Array) -> Moving:
     No cycle is skipped that would end after the time ``due``, or that contains the end of the
     warm-up (``warmup``).
     """
-    # the state now, and that just after the previous overflow; ``same``: they are equal
+    # the state now, and that just after the previous overflow
     now, then = _Mark(y.t, y.window, y.over_estimate, y.totals), y.mark
     near = jnp.abs(now.window - then.window) <= REPEATS * now.window
     near = ~y.active | (near & (now.over_estimate == then.over_estimate) & ~y.in_slow_start)
-    same = spilt & jnp.all(near) & ((then.t < warmup) == (now.t < warmup))
+    repeats = spilt & jnp.all(near) & ((then.t < warmup) == (now.t < warmup))
     period = now.t - then.t
-    cycles = jnp.where(same, jnp.floor((due - now.t) / jnp.where(same, period, 1.0)), 0.0)
+    # how many cycles are skipped, and the totals after them: each cycle adds the same to the totals
+    cycles = jnp.where(repeats, jnp.floor((due - now.t) / jnp.where(repeats, period, 1.0)), 0.0)
     totals = jax.tree.map(lambda a, b: a + cycles * (a - b), now.totals, then.totals)
     now = now._replace(t=now.t + cycles * period, totals=totals)
     return y._replace(

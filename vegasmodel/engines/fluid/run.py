@@ -73,7 +73,7 @@ def run(
         found = [one_run(scenario, common, flows.copy(), 0, time)]
         chance = by_chance(scenario) or found[0]["draws"] > 0
         number = runs or (scenario.run.runs if chance else 1)
-        while not _done(found, number):
+        while not _enough_runs(found, number):
             under_way.wanted = max(number or MIN_RUNS, len(found) + 1)
             found.append(one_run(scenario, common, flows.copy(), len(found), np.empty(0)))
     raise_faults(scenario)
@@ -114,7 +114,7 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
     found: list[ContinuousRun] = []
     number = runs or scenario.run.runs
     with series() as under_way:
-        while not found or not _done([vars(each) for each in found], number):
+        while not found or not _enough_runs([vars(each) for each in found], number):
             under_way.wanted = max(number or MIN_RUNS, len(found) + 1)
             starts = start_times(scenario, len(found))
             spacing = sample if not found else math.inf  # curves of the first run only
@@ -130,7 +130,7 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
     return replace(found[0], **changes, by_chance=True)
 
 
-def _done(found: list[dict[str, Any]], number: int | None) -> bool:
+def _enough_runs(found: list[dict[str, Any]], number: int | None) -> bool:
     """Whether no further run of the simulation is needed.
 
     ``number`` is the number of runs to make. If it is None, ``scatter.enough`` decides by the

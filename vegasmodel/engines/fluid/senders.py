@@ -54,19 +54,8 @@ def senders(scenario: Scenario) -> np.ndarray:
     from vegasmodel.engines.fluid.sampled.records import FLOW
 
     flows = np.zeros(len(scenario.members), FLOW)
-    smooth = papers_only(scenario)
-    # Once per round trip ns-2's Vegas decides how to change its window. It uses the mean queueing
-    # delay that its packets met in this round trip. The simulator computes this mean in one of two
-    # ways:
-    # - If `samples_train` is False, it takes the mean over the whole round trip.
-    # - If `samples_train` is True, it takes the mean over the time in which the sender's packets
-    #   pass the queue. This is better if all RTTs are equal, because the packets of a sender then
-    #   stay together as a train. But it needs short time steps. The simulator makes short steps
-    #   only while the buffer is nearly full, and the buffer seldom fills if all flows are
-    #   delay-based (`fills` is False).
-    # So `samples_train` is True only if packets stay in order (``_keep_order``) and some flow is
-    # loss-based. In addition, windows must be whole packets (`smooth` is False).
-    fills = not all(group.delay_based for group in scenario.flows)
+    smooth = papers_only(scenario)  # windows are real numbers, which change at every instant
+    loss_based = not all(group.delay_based for group in scenario.flows)  # some flow is
     rows = [_group(scenario, group) for group in scenario.flows]
     for i, member in enumerate(scenario.members):
         for name, value in rows[member.group].items():
@@ -74,7 +63,7 @@ def senders(scenario: Scenario) -> np.ndarray:
         flow = member.flow
         flows[i]["over_estimate"] = math.inf if flow.measures_base else flow.over_estimate
         if not (smooth or stack(scenario, member.flow).waits_in_queue):
-            flows[i]["wait_in_host" if fills else "wait"] = 0.5 * scenario.jitter(member.flow)
+            flows[i]["wait_in_host" if loss_based else "wait"] = 0.5 * scenario.jitter(member.flow)
         flows[i]["rtt"] = member.rtt + flows[i]["wait"]
         flows[i]["start"], flows[i]["stop"] = member.start, member.stop
         limit = flow.max_window // 1
@@ -88,23 +77,49 @@ def senders(scenario: Scenario) -> np.ndarray:
             sent_in = scenario.transmission(flow)
             flows[i]["held_alone"] = held_alone(runs, member.rtt, limit, first, 1.0 / sent_in)
     flows["number"], flows["rank"] = np.arange(flows.size), rank(scenario)
-    decides = flows["once_a_round"] & ~flows["whole_window"]
+    _set_order(scenario, flows)
+    return flows
+
+
+def _set_order(scenario: Scenario, flows: np.ndarray) -> None:
+    """Set the fields of the senders' records that say how packets stay in order.
+
+    One of them, ``samples_train``, needs an explanation. Once per round trip ns-2's Vegas decides
+    how to change its window. It uses the mean queueing delay that its packets met in this round
+    trip. The simulator computes this mean in one of two ways:
+
+    - If ``samples_train`` is False, it takes the mean over the whole round trip.
+    - If ``samples_train`` is True, it takes the mean over the time in which the sender's packets
+      pass the queue. This is better if all RTTs are equal, because the packets of a sender then
+      stay together as a train. But it needs short time steps. The simulator makes short steps only
+      while the buffer is nearly full, and the buffer seldom fills if all flows are delay-based.
+
+    So ``samples_train`` is True only if packets stay in order (``_keep_order``) and some flow is
+    loss-based. In addition, windows must be whole packets.
+    """
+    smooth = papers_only(scenario)  # windows are real numbers, which change at every instant
+    loss_based = not all(group.delay_based for group in scenario.flows)  # some flow is
     flows["same_rtt"] = np.all(flows["rtt"] == flows["rtt"][0])
     flows["in_train"] = together = _keep_order(scenario)
+    decides = flows["once_a_round"] & ~flows["whole_window"]  # as ns-2's Vegas does
+    flows["samples_train"] = decides & (together and loss_based and not smooth)
+    # RED: whether slow start is simulated train by train, whether ns-2's Vegas may measure a far
+    # too small baseRTT (``short_round.py``), and whether the order of two flows' packets matters
+    # for that (``blocks.py``)
     flows["at_red"] = isinstance(scenario.links[0].queue, Red) and not smooth
+    flows["in_trains"] = flows["at_red"] & ~flows["decides_slow_start"]
     resets = [
         member.flow.keeps_backlog and stack(scenario, member.flow).resets_base
         for member in scenario.members
     ]
-    in_blocks = flows["at_red"] & (together and flows.size == 2)
-    flows["loses_base"] = in_blocks & flows["measures_base"] & np.array(resets)
+    possible = flows["at_red"] & (together and flows.size == 2)
+    flows["loses_base"] = possible & flows["measures_base"] & np.array(resets)
     flows["in_blocks"] = np.any(flows["loses_base"])
-    flows["in_trains"] = flows["at_red"] & ~flows["decides_slow_start"]
+    # Linux: whether ``line.py`` knows the order of the packets; ``compares``: whether CUBIC then
+    # grows at those ACKs at which it compares its window with its target
     flows["in_line"] = flows["whole_window"] & _in_line(scenario)
     cubic = [find(member.flow.law).is_cubic for member in scenario.members]
     flows["compares"] = flows["in_line"] & cubic
-    flows["samples_train"] = decides & (together and fills and not smooth)
-    return flows
 
 
 def rank(scenario: Scenario) -> np.ndarray:
@@ -122,7 +137,11 @@ def rank(scenario: Scenario) -> np.ndarray:
 
 
 def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
-    """The fields of ``sampled.records.Sender`` that are the same for all flows of a group."""
+    """The fields of ``sampled.records.Sender`` that are the same for all flows of a group.
+
+    They follow from the flows' TCP implementation (``runs``), from their congestion control law
+    (``rules``), and from the keys of their table in the scenario file.
+    """
     from vegasmodel.engines.fluid.sampled.law import DRIFTS
 
     runs, smooth = _runs(scenario, group), papers_only(scenario)
@@ -130,7 +149,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     lower, upper = runs.dead_zone(group.alpha, group.beta)
     in_ns2 = runs.overdue_checks and not runs.real_numbers
     vegas = rules.keeps_backlog
-    # ns-2's Vegas with a given baseRTT: probes measure it before the flow starts
+    # whether probes measure the baseRTT before the flow starts: that of ns-2's Vegas, if given
     probed = group.law in runs.own_packets and runs.probes_base
     probed = probed and not group.measures_base
     first = group.initial_window or (runs.least_window if probed else runs.first_window)
@@ -238,10 +257,10 @@ def _in_line(scenario: Scenario) -> bool:
       sender repairs these losses, its packets do not stay together, so their order is not known.
     """
     flows, link = scenario.flows, scenario.links[0]
-    fills = not all(group.delay_based for group in flows)
+    loss_based = not all(group.delay_based for group in flows)  # some flow is
     other_drops = link.loss > 0.0 or isinstance(link.queue, Red)
     delayed_acks = any(group.delayed_ack for group in flows)
-    return fills and _keep_order(scenario) and not (other_drops or delayed_acks)
+    return loss_based and _keep_order(scenario) and not (other_drops or delayed_acks)
 
 
 def _grows_by_acks(law: Law, runs: Stack) -> bool:

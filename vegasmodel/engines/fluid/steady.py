@@ -53,7 +53,8 @@ class _Motion:
         from vegasmodel.engines.states import difference
         from vegasmodel.engines.tables import direct
 
-        self._march = direct(march)  # many calls follow, so they should be fast
+        # compiled functions, of which many calls follow, so they should be fast
+        self._march = direct(march)
         self._write_state, self._difference = direct(write_state), direct(difference)
         self._scenario, self.flows = scenario, senders(scenario)
         # the steady state is that of the flows present at the end of the run: they never stop here
@@ -61,13 +62,14 @@ class _Motion:
         self.flows["stop"][stays] = np.inf
         self.state = begin(scenario, self.flows, 0)
         self.n, self._longest_rtt = self.flows.size, self.flows["rtt"].max()
+        # the time from which on all flows have started, and those that stop have stopped
         self.started = float(self.flows["start"].max())
         if not stays.all():
             self.started = max(self.started, float(self.flows["stop"][~stays].max()))
-        self.link, self._frame = scenario.links[0], march_arguments(scenario, self.flows)
-        self._no_samples = np.empty((0, 3 * self.n + 1))
+        self.link, self._march_arguments = scenario.links[0], march_arguments(scenario, self.flows)
+        self._no_times, self._no_samples = np.empty(0), np.empty((0, 3 * self.n + 1))
         self.delay_based = np.array([m.flow.delay_based for m in scenario.members])
-        self._row, self._grid = np.empty(SIZE * self.n), np.empty(0)
+        self._row = np.empty(SIZE * self.n)  # room for a state (``now``)
 
     @property
     def time(self) -> float:
@@ -85,7 +87,7 @@ class _Motion:
         Only a fall by a packet or more at once counts, for example after a loss. Returns whether a
         window has fallen.
         """
-        further = (*self._frame, until_fall, tally, self._grid, self._no_samples)
+        further = (*self._march_arguments, until_fall, tally, self._no_times, self._no_samples)
         code = advance(self._scenario, self._march, self.flows, self.state, end, *further)
         return code == Status.FALL
 
@@ -278,6 +280,7 @@ def _answer(
     back = motion.flows["number"].argsort()
     flows, tally = motion.flows[back], reordered(tally, back)
     found = averages(tally)
+    # ``wait`` is the mean random wait in the sender's host, which ``rtt`` includes
     with np.errstate(invalid="ignore", divide="ignore"):
         found["rtt_mean"] = tally.moving / tally.delivered - flows["wait"]
     base = flows["rtt"] - flows["wait"] + flows["over_estimate"]

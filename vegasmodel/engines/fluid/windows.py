@@ -100,6 +100,8 @@ def window_after(
     per_s, per_s1 = 1.0 / (rtt + s), 1.0 / (rtt + s1)
     pace = 0.5 * (per_s + per_s1)  # g/h = dg/dh
     bend = -0.5 * h * per_s1 * per_s1  # dg/ds1
+    # ``up``: the window if it grows throughout the step, with its derivatives by s1 and by h;
+    # ``low``: the window at which its growth ends, with its derivative by s1
     if slow:
         up = W * np.exp(p.slow_start_growth[i] * h * pace)
         by_s, by_h = up * p.slow_start_growth[i] * bend, up * p.slow_start_growth[i] * pace

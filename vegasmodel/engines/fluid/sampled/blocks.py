@@ -59,7 +59,7 @@ def line_up_behind(
             flow.block_began = now.time + 1.0 / c
             flow.block_next = flow.block_began + flow.rtt + queue / c
             flow.block_size = moving(flow) if flow.timeout_ends <= now.time else 0.0
-            flow.clean, flow.passed = -1.0, 0.0
+            flow.clean, flow.passed = -1.0, 0.0  # none of its packets has reached the queue yet
     now.ordered_until = now.time + ROUND_TRIPS * (flows[first].rtt + queue / c)
 
 

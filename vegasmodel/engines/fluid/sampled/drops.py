@@ -136,6 +136,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
             flow.at_once -= over
             lose(flow, now, link, over, 0.0)
     elif flow.burst > 0.0 and flow.extra > 0.0:
+        # how many packets too many wait when the burst has arrived; only ``extra`` can be lost
         over = link.capacity * now.delay + burst(flow, now, link.capacity) - link.room
         over = min(np.ceil(over - WINDOW_ERROR), flow.extra)
         if over > 0.0:
@@ -144,7 +145,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
             flow.arrives = max(flow.arrives - over, 0.0)  # else RED might drop them once more
             flow.burst -= over
             flow.at_once = max(flow.at_once - over, 0.0)
-            flow.lost_of_pairs = flow.in_slow_start
+            flow.lost_of_pairs = flow.in_slow_start  # of each pair sent upon an ACK, one is lost
             if link.red:
                 find_red_full(now, link, over)
             lose(flow, now, link, over, grown_ago(flow, over) if flow.interval < NEVER else 0.0)

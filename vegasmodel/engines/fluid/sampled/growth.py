@@ -278,11 +278,12 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
 def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None:
     """Change the window during ``g`` round trips, by the rule of slow start or by the flow's law.
 
-    Outside slow start this is equation (S2) of the package ``sampled``. If the law decides once per
-    round trip, the change is the one that ``law.decide`` has stored. The window then grows only
-    while ACKs arrive: in the first part of the round trip (``train_part``). In slow start at RED,
-    too, a loss-based window grows only while ACKs arrive (``double_in_trains``). If ``smooth``, the
-    law changes the window at every instant. ``c`` is the capacity.
+    Outside slow start the window moves by m packets per round trip, equation (S2) of the package
+    ``sampled``. If the law decides once per round trip, m is what ``law.decide`` has stored. The
+    window then grows only while ACKs arrive: in the first part of the round trip (``train_part``).
+    In slow start at RED, too, a loss-based window grows only while ACKs arrive
+    (``double_in_trains``). If ``smooth``, the law changes the window at every instant. ``c`` is the
+    capacity.
     """
     W, doubling = flow.cwnd, flow.in_slow_start
     moving, after = g, 0.0  # round trips in which the window moves, then those in which it rests
@@ -298,9 +299,9 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
         moving = min(g, max(part - flow.round_part, 0.0))
         after = g - moving
         flow.cwnd = W + flow.round_drift * moving / part
-    elif flow.compares:  # ``on_acks`` lets it grow
+    elif flow.compares:  # Linux's CUBIC: ``on_acks`` lets it grow, at certain ACKs
         moving, after = 0.0, g
-    elif flow.grows_by_acks and not smooth:
+    elif flow.grows_by_acks and not smooth:  # Reno, for example: each ACK adds a part of a packet
         moving, after = grow_by_acks(flow, drift(flow, now, smooth), g)
     else:
         flow.cwnd = W + drift(flow, now, smooth) * g

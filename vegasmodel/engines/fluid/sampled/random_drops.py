@@ -333,6 +333,7 @@ def burst_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) 
     the ACKs of these packets release the packets that follow the burst. Besides the burst and these
     packets, one more counts as in flight: the one whose ACK has released the burst.
     """
+    # ``bunch``: packets of the burst that pass; their ACKs come within the next round trip
     flow.bunch, flow.bunch_left = 0.0, 1.0
     clean, before = -1.0, queue  # ``clean``: packets of the burst that pass before the first drop
     known = flow.detection_in > 0.0  # the sender will hear of an earlier loss
@@ -359,8 +360,8 @@ def burst_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) 
 def after_service(now: LinkState, link: Bottleneck, queue: float) -> float:
     """Correct the number of waiting packets, ``queue``, if it has become negative; returns it.
 
-    If ``queue`` is below 0, the link has been idle, and the result is 0. RED's average then falls
-    as if packets had arrived at the rate of the link.
+    If ``queue`` is below 0, the link has been idle: it could have sent -``queue`` packets more. The
+    result is then 0, and RED's average falls as if so many packets had found an empty queue.
     """
     if queue < 0.0:
         now.red_average *= (1.0 - link.weight) ** -queue

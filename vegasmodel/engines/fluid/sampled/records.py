@@ -15,7 +15,7 @@ from vegasmodel.engines.kept_numbers import KEPT, Kept
 from vegasmodel.engines.tables import jit, layout
 
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)  # in the order of ``laws.law.Recovery``
-NEVER = 1e300  # seconds
+NEVER = 1e300  # a time that is never reached, seconds
 DUPLICATES = 3.0  # duplicate ACKs that tell of a loss
 WINDOW_ERROR = 1e-9  # packets: a window so near below a whole number of packets has reached it
 
@@ -193,9 +193,9 @@ class LinkState:
     time: float  # t, seconds
     delay: float  # s, seconds
     step: float  # length of the step under way, seconds
-    in_hosts: float  # seconds in which the link sends the packets that wait in their hosts
+    in_hosts: float  # seconds that the link needs to send the packets that wait in hosts
     red_average: float  # RED's average queue, packets
-    red_waiting: float  # packets that wait at RED in or after a burst; 0: c times ``delay`` wait
+    red_waiting: float  # RED: packets that wait in or after a burst; 0: as many as ``delay`` says
     red_part: float  # RED: part of the next packet that has arrived
     red_count: float  # RED: packets since the last drop, or since p rose above 0; -1: p is 0
     red_passes: float  # RED: probability that it would have dropped none of these packets

@@ -208,55 +208,17 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
 
 
 @rare
-def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
-    """Let the sender detect its losses, and react to them.
+def _begin_repair(
+    flow: Sender, lost: float, W: float, new: float, left: float, pairs: bool
+) -> None:
+    """Let a recovery begin, in which the sender repairs its ``lost`` losses without its timer.
 
-    The sender cuts its window. If windows are real numbers (``smooth``), it does nothing else. If
-    windows are whole packets, it begins a recovery (Tahoe: slow start) or waits for its
-    retransmission timer. It waits if its recovery cannot repair the losses (``times_out``), or if
-    its first retransmission is lost (``resend_lost``).
+    ``W`` is the window before the cut, and ``new`` the one after it. The sender has detected the
+    losses -``left`` round trips before the end of the step. From then on the recovery takes one
+    round trip for Reno and Linux, and ``flow.holes`` round trips for others. Tahoe begins slow
+    start instead, and its window has grown since the detection. If ``pairs``, slow start lost one
+    of every two packets that an ACK released.
     """
-    # ``left`` is 0 or negative: the sender detects the loss -``left`` round trips before the end of
-    # the step. ``W`` is the window before the cut, and ``new`` the one after it.
-    lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
-    slow_start = flow.in_slow_start
-    flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
-    flow.round_drift, flow.held_back, flow.lacks = 0.0, 0.0, 0.0
-    pairs, flow.lost_of_pairs = flow.lost_of_pairs, False
-    timer, flow.resend_lost = times_out(flow, now, c) or flow.resend_lost, False
-    fast = W - lost >= needed(flow, now, c)  # enough duplicate ACKs come for a fast retransmit
-    before = flow.in_flight
-    flow.in_flight = max(before - lost, 0.0)
-    flow.undetected = flow.burst_lost = 0.0
-    new = max(cut(flow, now, smooth), flow.min_window)
-    if slow_start and flow.halves_in_slow_start:
-        new = min(new, max(np.floor(0.5 * W), flow.min_window))
-    flow.drain = before  # its ACKs let ``in_flight`` fall to the new window (``growth.send``)
-    if smooth:
-        flow.cwnd = flow.in_flight = new
-        return
-    if fast and flow.fine_timer:
-        back_off(flow)
-        # with the duplicate ACKs, the window allows new + before - lost outstanding packets
-        flow.resends = max(flow.resends, 1.0 if new > lost else FRESH)
-    if timer:  # it waits for its retransmission timer
-        if fast:  # a fast retransmit came first
-            W = 1.0 if flow.recovery == SLOW_START else new
-        flow.ssthresh = max(np.floor(0.5 * W), 2.0)
-        flow.heard = flow.heard or before > lost  # packets that arrive bring ACKs
-        # ns-2's Vegas at RED may measure a far too small baseRTT after the timeout
-        if flow.loses_base and now.time < now.ordered_until:
-            lose_base(flow, c, before, before - lost, fast)
-        # How many round trips ago was the retransmission timer restarted? A fast retransmit or an
-        # ACK of new data restarts it, a duplicate ACK does not. The ACK of the first lost packet
-        # would have come now. If there is a fast retransmit, it happens now, so the answer is 0.
-        # Otherwise the ACK of the packet just ahead of the lost one restarted the timer. The ACKs
-        # of `before` packets arrive evenly over a round trip. So the ACK of the packet ahead came
-        # 1/`before` round trips ago.
-        await_timer(flow, now, lost, 0.0 if fast else 1.0 / max(before, 1.0))
-        return
-    # A recovery begins. It takes ``holes`` round trips from the detection on: one for Reno and
-    # Linux. Tahoe begins slow start instead, with a window that has grown since the detection.
     flow.cwnd, flow.ssthresh = new, max(new, 2.0)
     flow.recovery_left = 1.0 + left
     if flow.recovery == SLOW_START:
@@ -276,3 +238,68 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
             flow.new_at_end = min(np.floor(flow.new_in_flight), max(new - 1.0, 0.0))
         # W ``later_hole`` packets were sent after the second lost packet
         flow.flight_later = min(max(new - lost, 0.0), max(new - flow.later_hole * W, 0.0)) + 1.0
+
+
+@rare
+def _begin_timeout(
+    flow: Sender, now: LinkState, c: float, lost: float, before: float, W: float, fast: bool
+) -> None:
+    """Let the sender wait for its retransmission timer, because it cannot repair its losses.
+
+    ``before`` packets were in flight, and ``lost`` of them are lost. ``W`` is the window, of which
+    half becomes ``ssthresh``. ``fast`` says whether a fast retransmit comes first, now. ``c`` is
+    the capacity.
+    """
+    flow.ssthresh = max(np.floor(0.5 * W), 2.0)
+    flow.heard = flow.heard or before > lost  # packets that arrive bring ACKs
+    # ns-2's Vegas at RED may measure a far too small baseRTT after the timeout
+    if flow.loses_base and now.time < now.ordered_until:
+        lose_base(flow, c, before, before - lost, fast)
+    # How many round trips ago was the retransmission timer restarted? A fast retransmit or an ACK
+    # of new data restarts it, a duplicate ACK does not. The ACK of the first lost packet would have
+    # come now. If there is a fast retransmit, it happens now, so the answer is 0. Otherwise the ACK
+    # of the packet just ahead of the lost one restarted the timer. The ACKs of `before` packets
+    # arrive evenly over a round trip. So the ACK of the packet ahead came 1/`before` round trips
+    # ago.
+    await_timer(flow, now, lost, 0.0 if fast else 1.0 / max(before, 1.0))
+
+
+@rare
+def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
+    """Let the sender detect its losses, and react to them.
+
+    The sender cuts its window. If windows are real numbers (``smooth``), it does nothing else. If
+    windows are whole packets, it begins a recovery (Tahoe: slow start) or waits for its
+    retransmission timer. It waits if its recovery cannot repair the losses (``times_out``), or if
+    its first retransmission is lost (``resend_lost``).
+    """
+    # ``left`` is 0 or negative: the sender detects the loss -``left`` round trips before the end of
+    # the step. ``W`` is the window before the cut, and ``new`` the one after it.
+    lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
+    slow_start = flow.in_slow_start
+    flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
+    flow.round_drift, flow.held_back, flow.lacks = 0.0, 0.0, 0.0
+    # whether slow start lost one of every two packets, and whether the sender waits for its timer
+    pairs, flow.lost_of_pairs = flow.lost_of_pairs, False
+    timer, flow.resend_lost = times_out(flow, now, c) or flow.resend_lost, False
+    fast = W - lost >= needed(flow, now, c)  # enough duplicate ACKs come for a fast retransmit
+    before = flow.in_flight
+    flow.in_flight = max(before - lost, 0.0)
+    flow.undetected = flow.burst_lost = 0.0
+    new = max(cut(flow, now, smooth), flow.min_window)
+    if slow_start and flow.halves_in_slow_start:
+        new = min(new, max(np.floor(0.5 * W), flow.min_window))
+    flow.drain = before  # its ACKs let ``in_flight`` fall to the new window (``growth.send``)
+    if smooth:
+        flow.cwnd = flow.in_flight = new
+        return
+    if fast and flow.fine_timer:
+        back_off(flow)
+        # with the duplicate ACKs, the window allows new + before - lost outstanding packets
+        flow.resends = max(flow.resends, 1.0 if new > lost else FRESH)
+    if timer:
+        if fast:  # a fast retransmit came first, and has cut the window
+            W = 1.0 if flow.recovery == SLOW_START else new
+        _begin_timeout(flow, now, c, lost, before, W, fast)
+    else:
+        _begin_repair(flow, lost, W, new, left, pairs)

@@ -158,7 +158,7 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     decide again here.
     """
     s, before = flow.acked_delay, flow.cwnd  # ``s``: delay that the ACKs of this round trip report
-    flow.heard = flow.heard or flow.in_flight > flow.undetected
+    flow.heard = flow.heard or flow.in_flight > flow.undetected  # an ACK has come
     if flow.measures_base and flow.heard and not flow.untimed:
         flow.over_estimate = min(flow.over_estimate, s)
     busy = flow.recovery_left > 0.0 or flow.timeout_ends > now.time  # it repairs losses
@@ -183,7 +183,7 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         mean = flow.delay_sum / flow.round_sent + 0.5 * burst(flow, now, c) / c
         measured = flow.least_delay if flow.least_of_round else mean
         flow.acked_delay = max(measured - now.in_hosts, 0.0)
-    if flow.untimed and flow.heard:
+    if flow.untimed and flow.heard:  # ACKs have come, but none of them gave an RTT sample
         flow.acked_delay, flow.untimed = max(now.delay - now.in_hosts, 0.0), False
     flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
     flow.burst, flow.next_burst, flow.round_delay = flow.next_burst, 0.0, now.delay
@@ -222,6 +222,7 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
     capacity.
     """
     losses = 0
+    # round trips until Linux's CUBIC compares its window with the cubic curve again
     compares_in = to_comparison(flow, now, c) if flow.compares else np.inf
     flow.place = (flow.place + g) % 1.0
     if smooth and flow.measures_base:
@@ -233,8 +234,10 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
             flow.later_delay = now.delay
         left = to_detection(flow, now, g)  # 0 or negative: it hears of the losses in this step
         flow.detection_in = max(left, WINDOW_ERROR)  # a recovery in progress ends first
+        # Too few ACKs come in the recovery to report the loss. Packets that are sent after the
+        # recovery cause the duplicate ACKs, a round trip later.
         if left <= 0.0 < flow.recovery_left and too_few(flow, now, c):
-            flow.detection_in = flow.recovery_left + 1.0  # later packets cause the duplicate ACKs
+            flow.detection_in = flow.recovery_left + 1.0
             flow.hears_in = flow.detection_in * (flow.rtt + now.delay)
         if left <= 0.0 and flow.timeout_ends > now.time:  # the timeout repairs these losses, too
             forget_losses(flow)

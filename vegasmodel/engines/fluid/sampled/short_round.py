@@ -68,12 +68,18 @@ def acks_of_train(flow: Sender, W: float) -> float:
 def count_block_packet(flow: Sender, lost: bool) -> None:
     """Count a packet of the flow's present block, which RED has dropped (``lost``) or accepted.
 
-    A block is the packets that a flow has in flight, one behind the other. A run is successive
-    packets that RED has dropped. If an accepted packet ends a run, ``short_round`` becomes the
-    number of ACKs in the short round trip whose length may become Vegas's baseRTT (``lose_base``).
-    P is the packet whose ACK would have ended the round trip of the first loss (see the top of this
-    file). Losses ahead of P count in ``lost_before``. P and the packets behind it can form a run;
-    they lie in the blocks after ``first_block``, and their losses count in ``lost_beyond``.
+    A block is the packets that a flow has in flight, one behind the other. P is the packet whose
+    ACK would have ended the round trip of the first loss (see the top of this file). The function
+    updates these fields of the flow:
+
+    - ``passed`` and ``clean``: how many packets of this block RED has accepted, and how many of
+      them before its first drop in the block.
+    - ``first_block``: the last block ahead of P. So P is the first packet of the next block.
+    - ``lost_before`` and ``lost_beyond``: losses ahead of P, and losses of P and behind it.
+    - ``from_begin``: whether the losses of ``lost_beyond`` begin with the first packet of a block.
+    - ``run``: how many successive packets RED has just dropped, from P on.
+    - ``short_round``: the number of ACKs in the short round trip whose length may become Vegas's
+      baseRTT (``lose_base``). It is set when an accepted packet ends the first run.
     """
     if not lost:
         flow.passed += 1.0
