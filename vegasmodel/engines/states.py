@@ -74,7 +74,7 @@ def fields(record: np.dtype[np.void], kinds: Kinds) -> NDArray[np.int64]:
     rows, columns = [], dict(record.fields or {})
     for kind, names in enumerate(kinds):
         for name in names:
-            column, offset = columns[name][:2]
+            column, offset = columns[name][:2]  # NumPy's type of the field, and its first byte
             form = {"f": 1, "i": 0, "b": -1 - offset % 8}[column.base.kind]
             rows += [(offset // 8 + k, form, kind) for k in range(math.prod(column.shape))]
     return np.array(rows, np.int64).reshape(-1, 3)

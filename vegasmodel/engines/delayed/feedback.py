@@ -229,7 +229,7 @@ def _simulate(
     ``past`` are the senders' state and the history at time 0. ``limits`` are the capacity in pkt/s
     and the queueing delay of a full buffer in s. ``losers`` says which flows lose packets at an
     overflow (``queue.drop``). A step lasts at most ``longest`` seconds. ``record`` receives the
-    state at each of the times ``time`` (``march`` describes its rows).
+    state at each of the times ``time`` (``march.store_samples`` describes its rows).
     """
     n = flows.rtt.size
     last = 1  # index of the latest entry of the history
@@ -326,17 +326,17 @@ def drop_parameters(scenario: Scenario) -> DropParameters:
 
 
 def in_equilibrium(
-    flows: Flows, forward_delay: Floats, rest: Equilibrium, c: float, drops: DropParameters
+    flows: Flows, forward_delay: Floats, begin: Equilibrium, c: float, drops: DropParameters
 ) -> tuple[Senders, Past]:
     """The senders' state and the history (``Past``) at time 0, if a run begins in equilibrium.
 
-    ``rest`` is the equilibrium.  All rates were constant before time 0, so two points in time
+    ``begin`` is the equilibrium.  All rates were constant before time 0, so two points in time
     describe the whole past.  ``forward_delay`` [flow] is the propagation delay from each sender to
     the queue in seconds, ``c`` the capacity in pkt/s, and ``drops`` has the parameters of random
     loss and RED.
     """
     senders, past = empty_network(flows, forward_delay)
-    s, W = rest.delay, np.asarray(rest.window, dtype=np.float64)
+    s, W = begin.delay, np.asarray(begin.window, dtype=np.float64)
     rtt, x = flows.rtt + s, np.where(flows.measures_base, 0.0, flows.over_estimate)
     rate, p = W / rtt, float(drop_probability(drops, c * s))
     backlog_share = np.maximum(s - x, 0.0) / np.where(flows.backlog_over_base, flows.rtt + x, rtt)

@@ -377,6 +377,7 @@ class _Run:
         remaining, negative = self.end - t, None
         while True:
             h = remaining if h >= remaining * (1 - 1e-12) else h
+            # a step so short that rounding errors of the time spoil it
             if h <= 4 * np.spacing(max(abs(t), abs(self.end)) * 1e-3) or not t + h > t:
                 if negative is not None:
                     raise negative
@@ -405,8 +406,9 @@ class _Run:
     def _crossing(self, piece: Piece, new: Floats) -> tuple[float, int] | None:
         """Find where in the step a delayed time t - delay first reaches a break.
 
-        A break of order n is a time at which the n-th derivative of the solution jumps; n = 0 is
-        the solution itself.  Returns the time from the start of the step to this point, and the
+        The step must end there, because the method needs a smooth solution within a step.  A break
+        of order n is a time at which the n-th derivative of the solution jumps; n = 0 is the
+        solution itself.  Returns the time from the start of the step to this point, and the
         order of the break.  Returns None if no delayed time reaches a break within the step.
         """
         first: tuple[float, int] | None = None

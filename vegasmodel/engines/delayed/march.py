@@ -86,10 +86,8 @@ def march(
     of the history are full, the function returns before ``end``; another call with more room goes
     on from there.  The caller can then handle signals such as Ctrl-C, which compiled code cannot.
 
-    Row k of ``record`` receives the state at the time ``grid[k]``.  For each flow a row contains
-    five numbers: the window, the queueing delay that the latest ACK reports, and the packets sent,
-    delivered and lost so far.  The last number of a row is the queueing delay of the link.  The
-    sums and integrals over the steps are added to ``totals``.
+    Row k of ``record`` receives a sample of the state at the time ``grid[k]`` (``store_samples``).
+    The sums and integrals over the steps are added to ``totals``.
 
     ``losers`` says which flows lose packets at an overflow (``drop``).  ``s_max`` is the queueing
     delay of a full queue in s, and ``drops`` has the parameters of random loss and RED.
