@@ -104,16 +104,16 @@ class StabilityBoundary(Shown):
             "curves": [
                 [
                     {
-                        "values": [at.x, at.y],
-                        "period_s": 2.0 * math.pi / at.frequency,
-                        "residual": at.residual,
-                        "leading": at.leading,
+                        "values": [point.x, point.y],
+                        "period_s": 2.0 * math.pi / point.frequency,
+                        "residual": point.residual,
+                        "leading": point.leading,
                     }
-                    for at in curve
+                    for point in curve
                 ]
                 for curve in self.curves
             ],
-            "jumps": [{"between": [at.low, at.high], "at": at.y} for at in self.jumps],
+            "jumps": [{"between": [jump.low, jump.high], "at": jump.y} for jump in self.jumps],
             "scanned": {
                 "stable": self.stable,
                 "unstable": self.unstable,
