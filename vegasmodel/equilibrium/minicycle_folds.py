@@ -86,14 +86,14 @@ class _Equation:
     n_vegas: float  # numbers of Vegas and of Reno flows
     n_reno: float
     edge: Edge  # Vegas's window at its lower threshold, for a given queue
-    behind: float  # the queue that Vegas sees is B + behind, but at most B
+    offset: float  # the queue that Vegas sees at an overflow is B + offset, but at most B
 
     def seen(self, B: float) -> float:
         """The queue in packets that Vegas sees when a buffer of B packets overflows.
 
         If the result is 0 or less, Vegas sees no queue.
         """
-        return min(B + self.behind, B)
+        return min(B + self.offset, B)
 
     def window(self, B: float, p: float) -> float:
         """V(p), packets: the sum of the Vegas windows at an overflow, if Vegas always grows.
@@ -156,15 +156,23 @@ def cycles(
 
     A cycle lasts from one overflow of the buffer to the next. A loss multiplies Vegas's window by
     lambda = ``decrease``, which is below 1. Vegas loses a packet at a fraction p of the overflows,
-    so an overflow multiplies its window by lambda^p on average. In the plane of buffer size and p,
-    the steady cycles form a curve. The function follows it from the smallest buffer, where p = 1.
-    `minicycle.solve`, called with ``decrease`` = lambda^p, gives the throughputs.
+    so an overflow multiplies its window by lambda^p on average.
+
+    This p is not an argument. It determines how large Vegas's window is at an overflow, and this
+    window determines whether Vegas loses a packet there, which gives p again. A cycle is steady
+    only if both values of p agree. This condition is one equation for the buffer size and p (it is
+    in the text at the top of this module). So its solutions form a curve in the plane of buffer
+    size and p. The curve has folds: points at which it turns back, so that one buffer size has
+    several steady cycles. Therefore the function does not solve the equation at given buffer sizes.
+    It takes steps along the curve, from the smallest buffer, where p = 1, and past the folds.
+    `minicycle.solve`, called with ``decrease`` = lambda^p, gives the throughputs of each cycle.
 
     ``capacity`` is in pkt/s, ``rtt`` in s, and ``alpha``, the lower threshold, in packets.
     ``buffers`` are the least and the greatest buffer in packets. If Vegas would see an empty queue
     at the least buffer, the curve begins at a larger one. The curve's last point may lie outside
     ``buffers``. ``variant``, ``response``, ``n_vegas`` and ``n_reno`` are as in `minicycle.solve`.
-    ``step`` is the greatest step along the curve. No step is longer than the range of buffers.
+    ``step`` is the greatest length of a step along the curve; a step that changes only p, by 1,
+    would have the length 1. No step is longer than the range of buffers.
 
     Raises ``FieldError`` for arguments out of range, and for a least buffer so large that no cycle
     has p = 1.
@@ -179,16 +187,16 @@ def cycles(
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
     edge, _ = minicycle_start.edges(np.array(A), np.array(A), variant, np.array(n_V), np.array(M))
     # At the overflow the queue has ``buffer`` + 1 packets. It grows by one packet per source and
-    # round trip, and Vegas reacts ``lag`` round trips late: to ``buffer`` + ``behind`` packets.
-    behind = 1.0 - lag * (n_V + n_R)
+    # round trip, and Vegas reacts ``lag`` round trips late: to ``buffer`` + ``offset`` packets.
+    offset = 1.0 - lag * (n_V + n_R)
     limits = floats("buffers", buffers).ravel().tolist()
     # the buffer at which the curve begins: with it Vegas sees a queue of 0.001 packets or more
-    low = max([*limits[:1], 1e-3 - min(behind, 0.0)])
+    low = max([*limits[:1], 1e-3 - min(offset, 0.0)])
     if len(limits) != 2 or not low < limits[1] < math.inf:
         raise FieldError("buffers", buffers, "(least, greatest), greatest above least and finite")
 
     # the first point of the curve: with p = 1 the equation gives z at the least buffer
-    equation = _Equation(M, lam, n_V, n_R, edge, behind)
+    equation = _Equation(M, lam, n_V, n_R, edge, offset)
     first_z = 1.0 + math.log(equation.edge_window(low) / equation.window(low, 1.0))
     # the unit of the buffer in steps: with it the curve turns by less than a right angle at corners
     unit = 1.5 * A * (n_V + 2.0 * n_R * (1.0 - lam))
