@@ -348,14 +348,27 @@ def limit_cycle(
 
     ``fluid`` has two methods:
 
-    - Its continuous equations change all windows at every instant.  They are used if every flow has
-      the variant ``paper`` and a law of this package other than CUBIC, and the link is drop-tail
-      without random loss.  They are also used if ``losers`` or ``packets`` is given.
-      ``engines.fluid.continuous.run`` explains these two arguments.  With either of them Vegas's
-      slow start sends no trains of packets, and Vegas adjusts its window without delay, as in the
-      papers' equations.
+    - Its continuous equations change all windows at every instant.  They are used if three
+      conditions hold: every flow has the variant ``paper``; its law is Vegas, Reno, NewReno, SACK
+      or Tahoe; and the link is drop-tail without random loss.  They are also used if ``losers`` or
+      ``packets`` is given.
     - In all other cases ``fluid`` changes each window as the flow's law and TCP implementation
       prescribe, for example once per round trip.
+
+    ``losers`` and ``packets`` are options of the continuous equations
+    (``engines.fluid.continuous.run`` has the details):
+
+    - ``losers`` says which flows lose packets when the buffer overflows: those whose windows grow
+      at that moment (``growing``, the default), all flows (``all``), or the loss-based ones among
+      those that grow (``loss-based``).
+    - ``packets`` says whether the equations take into account that a sender sends only whole
+      packets.  The default is True if a flow has the variant ``ns2`` or ``linux``.
+
+    If neither option is given, ``fluid`` adds two properties of real senders to the equations of
+    the papers.  In slow start, Vegas sends the packets of each window as a train, so the queue is
+    longer just after a train has arrived.  And if all flows are Vegas flows, each adjusts its
+    window some time after the queue has changed, because it decides only once per round trip.  With
+    either option the equations are those of the papers, without these two properties.
 
     A small deviation from a fixed point or a periodic motion grows or shrinks by certain factors
     per period, the Floquet multipliers. Only the continuous equations give them. The result of
@@ -363,17 +376,18 @@ def limit_cycle(
     can describe the scenario, and the results of ``rounds`` and of the equations are both fixed
     points or both periodic motions.
 
-    In ``rounds``, and in ``fluid`` for the variants ``ns2`` and ``linux``, random waits of the
-    senders keep a motion with losses from repeating.  To find periodic motions there, give every
-    flow ``send_jitter = "0 s"``; the result's ``hint`` says so.
+    In ``rounds``, and in ``fluid`` for the variants ``ns2`` and ``linux``, senders wait for random
+    times.  So a motion with losses never repeats exactly.  To find periodic motions there, give
+    every flow ``send_jitter = "0 s"``; the result's ``hint`` says so.
 
-    ``longest`` limits the search, in round trips.  With the continuous equations, the search fails
-    if for this time the buffer does not overflow and the windows do not become constant.  In all
-    other cases it is the length of the longest run.  A longer run can find longer periods, and its
-    averages have smaller standard errors.
+    ``longest`` limits the search, in round trips.  The continuous equations need this limit only
+    while the buffer does not overflow: if the windows still change after ``longest`` round trips
+    without an overflow, the search fails.  In all other cases ``longest`` is the length of the
+    longest run.  A longer run can find longer periods, and its averages have smaller standard
+    errors.
 
-    If the search finds neither a fixed point nor a periodic motion, the result's ``hint`` says what
-    to try next.  It is empty if motions cannot repeat, for example under random loss.
+    If the search finds only averages, the result's ``hint`` says what to try next.  The hint is
+    empty if every motion is random, for example under random loss.
 
     Raises ``FieldError`` for an unknown model and for a wrong argument, and ``ValueError`` if the
     model cannot simulate the scenario.
