@@ -188,13 +188,13 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
             if decides or f.duplicate_held
             else _acks_at_once(f, acks, each, untimed, gives_sample)
         )
-    # with ``decides_late`` (Linux) the RTT sample of this ACK still belongs to the old round trip
+    # Linux's Vegas (``decides_late``) decides only after it has taken the RTT sample of this ACK
     if decides and not f.decides_late:
         # seconds until this ACK arrives: the one of the last packet that it acknowledges
         until = max(p.back - now, 0.0) * (each - f.delack_packets) / p.packets
         f.next = max(f.next, f.acked + each)  # a timeout had set it back (newack in ns-2's tcp.cc)
         end_round(f, now + until, in_flight(f) - each + 1.0, each)
-    none_left = in_flight(f) <= each  # the first ACK acknowledges all packets in flight
+    empties_flight = in_flight(f) <= each  # the first ACK acknowledges all packets in flight
     f.received_at = p.sent_at
     packets = acks * each - f.delack_packets
     end = acknowledge(f, p, packets, now, acks if gives_sample else 0.0)
@@ -203,7 +203,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
         f, packets - 1.0, end if packets <= 2.0 else first + (end - first) / (packets - 1.0), end
     )
     use_quick_acks(f, acks)
-    _advance_window(f, acks, each, now, end, decides, none_left)
+    _advance_window(f, acks, each, now, end, decides, empties_flight)
     return end
 
 
@@ -232,15 +232,27 @@ def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
 
 @jit
 def _advance_window(
-    f: Sender, acks: float, each: float, now: float, end: float, decides: bool, none_left: bool
+    f: Sender,
+    acks: float,
+    each: float,
+    now: float,
+    end: float,
+    decides: bool,
+    empties_flight: bool,
 ) -> None:
     """Process ``acks`` ACKs of new data: change the window, and send what it then allows.
 
     Each ACK acknowledges ``each`` packets. The last ACK arrives at the time ``end``. If it ends a
-    round trip, so that the congestion control law decides, ``decides`` is True. ``none_left`` is
-    True if the first ACK acknowledges all packets that were in flight. The window of ns-2's CUBIC
-    (``grows_when_full``) does not grow if fewer packets than cwnd are in flight when the ACK
-    arrives: while the sender waits, or if ``max_window`` limits the flow.
+    round trip, so that the congestion control law decides, ``decides`` is True. (Then ``acks`` is
+    1.) ``empties_flight`` is True if the first ACK acknowledges all packets that were in flight.
+
+    The law decides before or after the RTT sample of the deciding ACK is taken. In Linux
+    (``decides_late``) it is after, so this function calls ``end_round``. Otherwise the caller has
+    called it already.
+
+    The window of ns-2's CUBIC (``grows_when_full``) does not grow if fewer packets than cwnd are in
+    flight when the ACK arrives. There are fewer while the sender waits for a random time before it
+    sends (``send_jitter``), or if ``max_window`` is below cwnd.
     """
     packets = acks * each
     # ``full`` says whether cwnd packets are in flight when an ACK arrives. If several ACKs are
@@ -252,8 +264,11 @@ def _advance_window(
     f.delack_packets = 0.0
     f.next = max(f.next, f.acked)
     f.dupacks = 0.0
-    if not f.scoreboard:  # duplicate ACKs of packets sent twice may have enlarged the window
+    if not f.scoreboard:
+        # duplicate ACKs of packets sent twice may have enlarged the window, outside a recovery, too
         f.inflated = 0.0
+        # An ACK of new data ends the fast recovery. NewReno's (HOLE_BY_HOLE) ends only if the ACK
+        # acknowledges all packets that were in flight when it began.
         if f.recovery != HOLE_BY_HOLE or f.acked >= f.recover:
             f.phase = OPEN
     if decides and f.decides_late:
@@ -266,12 +281,15 @@ def _advance_window(
     if full or not f.grows_when_full:
         grow(f, packets if f.counts_packets else acks, end)
     restart_timer(f, end)
-    if none_left:
+    if empties_flight:
         restart_when_idle(f)
     limit_flight(f)
     if not waits_first(f, acks):
         free = usable_window(f, now)
-        send_or_wait(f, free, 1.0 if acks <= 1.0 else (free if slow_start else packets))
+        # Of the packets that leave, this many leave evenly while the ACKs arrive, and the rest at
+        # ``end``. In slow start all leave evenly, else one for each packet acknowledged.
+        spread = free if slow_start else packets
+        send_or_wait(f, free, 1.0 if acks <= 1.0 else spread)
 
 
 @jit
