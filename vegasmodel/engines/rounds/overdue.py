@@ -28,15 +28,21 @@ from vegasmodel.metrics import Floats
 def check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
     """Process duplicate ACKs for Vegas with the variant ``ns2`` or ``paper``.
 
-    Vegas sends a packet again, or its window grows. There are ``acks`` duplicate ACKs, and the
-    last arrives at ``end``. Vegas retransmits the first missing packet at the third duplicate ACK.
-    At any other duplicate ACK it retransmits this packet only if it is overdue, that is, older than
-    Vegas's fine timeout. If the packet is not overdue, each duplicate ACK after the third enlarges
-    the window by one packet. A packet that was sent before a timeout is not retransmitted here
-    (``cut_overdue``).
+    These are the next ``acks`` duplicate ACKs, and the last arrives at ``end``. ``f.dupacks`` is
+    the number of duplicate ACKs in a row up to this one. Vegas considers the first missing packet
+    lost at the third duplicate ACK. At any other duplicate ACK it does so only if the packet is
+    overdue, that is, older than Vegas's fine timeout. Then it cuts its window and retransmits the
+    packet. If the packet is not considered lost, each duplicate ACK after the third enlarges the
+    window by one packet.
+
+    There is one exception. When the retransmission timer expires, all packets that were in flight
+    are sent again anyway. Until a later packet is acknowledged, ``cut_overdue`` leaves the window
+    as it is and returns False, and the missing packet is not retransmitted here.
     """
+    # if no packet is missing, these are ACKs of packets that arrived twice
     sent_at = holes[f.first_hole, SENT_AT] if f.holes > 0 else end - f.rtt_last
     if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
+        # ``cut_overdue`` cuts the window, and says whether to retransmit the packet
         if cut_overdue(f, sent_at, end):
             f.retransmit = f.acked
             holes[f.first_hole, SENT_AT] = end
