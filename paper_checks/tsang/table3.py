@@ -114,13 +114,18 @@ def index(
     longer_first: bool = False,
     known: bool = False,
 ) -> float:
-    """Jain's index of the mean rates from ``since`` on, by the packet-by-packet simulation.
+    """Jain's index of both connections' mean rates, by our packet-by-packet simulation.
 
-    ``x2``: delay of connection 2's last link, ms; ``longer_first``: the first packet at the shared
-    link is connection 2's; ``known``: both connections know their least RTTs.
+    - ``x2`` is the delay of the last link of connection 2, in ms.
+    - ``alpha`` and ``beta`` are Vegas's thresholds, in packets.
+    - The means are from ``since`` on (s) to the end of the simulation, at 60 s.
+    - Both connections start at the same time. ``longer_first`` says whose first packet is the first
+      at the router R1: connection 2's, whose path is longer, if it is True, else connection 1's.
+    - If ``known`` is True, both connections use their RTTs with empty queues as baseRTT from the
+      start. Otherwise they measure their baseRTTs.
     """
-    pair = replay(x2, alpha, beta, longer_first=longer_first, known=known)
-    return jain([c.rate(since) for c in pair])
+    connections = replay(x2, alpha, beta, longer_first=longer_first, known=known)
+    return jain([connection.rate(since) for connection in connections])
 
 
 def _index(x2: int, runs: Runs) -> Found:
@@ -143,7 +148,10 @@ def _index(x2: int, runs: Runs) -> Found:
 
 
 def rounded(x2: int, alpha: float, beta: float, runs: Runs) -> float:
-    """The index by ns-2, which rounds the backlog, with averages from 10 s after the start on."""
+    """Jain's index by ns-2, which rounds the backlog to whole packets before it compares it.
+
+    The arguments are those of ``index``. The means are from 10 s after the start on.
+    """
     return float(runs(two_connections(x2, alpha, beta, warmup=LATE - START)).jain[0])
 
 
