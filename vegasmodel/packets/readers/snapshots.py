@@ -119,18 +119,23 @@ class Snapshots:
         return name
 
     def _store(self, time: float, samples: dict[str, Sample]) -> None:
-        """Store ``samples``, by flow, which were taken at ``time``, s.
+        """Store samples that were taken at ``time``, s; ``samples`` has one for each of some flows.
 
-        They replace earlier samples of the same flows in the same step of time.
+        They replace earlier samples of the same flows in the same step of time. If ``width`` is 0,
+        every time is a step of its own, and ``rows`` has the samples under this time. Otherwise a
+        step lasts ``width`` seconds, and ``rows`` has the samples under the step's number. But
+        samples at time 0 have a step for themselves, so that no later sample replaces them.
         """
-        if self.width and time:
-            step: float = math.floor(time / self.width)
-        else:  # only samples at this very time; for time 0 the number is negative, as no other is
-            step = time - self.width
+        if not self.width:
+            step = time
+        elif time:
+            step = float(math.floor(time / self.width))
+        else:
+            step = -self.width  # numbers of the other steps are not negative
         latest, row = self.rows.get(step, (time, {}))
-        self.samples -= len(row)
+        stored = len(row)
         row.update(samples)
-        self.samples += len(row)
+        self.samples += len(row) - stored
         self.rows[step] = (max(time, latest), row)
 
     def _thin(self) -> None:
