@@ -61,7 +61,7 @@ def test_packets_are_conserved_and_nothing_is_negative(scenario: Scenario, parts
     assert np.all(np.isfinite(out.per_flow[..., :4]))
     assert np.all(out.per_flow[..., :4] >= -1e-9)
     assert np.all(out.queues >= 0)
-    f, link = out.flows, out.link
+    f, link = out.flows, out.first_queue
     assert link["arrived"] == pytest.approx(
         link["served"] + link["queue"] + link["excess"] + link["lost"], rel=1e-9, abs=1e-6
     )

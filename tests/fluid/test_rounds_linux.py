@@ -220,6 +220,6 @@ def test_a_long_queue_of_packets_with_waits_of_their_own_has_room_in_memory() ->
     flow = Flow("reno", 0.35, variant="linux")  # each packet waits below TCP (``queue_wait``)
     out = run(Scenario((Link(156.0, buffer=math.inf),), (flow,), run=Run(60.0, 20.0)))
     assert out.status == Status.DONE
-    assert out.link["queue"] > 9000.0
+    assert out.first_queue["queue"] > 9000.0
     rate = (out.flows["delivered"] - out.flows["mark_delivered"]) / 40.0
     assert rate == pytest.approx(156.0, abs=0.1)

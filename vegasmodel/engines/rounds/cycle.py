@@ -162,7 +162,7 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
 
 def _settled(totals: Totals) -> int:
     """Index of the first sample after the end of warm-up, at which the averages begin."""
-    begin = float(totals.link["mark_now"])
+    begin = float(totals.first_queue["mark_now"])
     return int(np.searchsorted(totals.times, begin))
 
 
@@ -266,7 +266,7 @@ def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCy
         rtt = (totals.per_flow[part, :, 2] * packets).sum(axis=0) / packets.sum(axis=0)
     # The queue is summed up from the end of warm-up on, which is the time ``mark_now``. The flows
     # are known only at samples, so their means begin at the first sample at or after this time.
-    span = float(times[-1] - totals.link["mark_now"])
+    span = float(times[-1] - totals.first_queue["mark_now"])
     window, queue = totals.per_flow[part, :, 0], _waiting(totals, totals.routes.links, span)
     losses = np.full_like(rates, math.nan if kind == "neither found" else 0.0)
     return LimitCycle(

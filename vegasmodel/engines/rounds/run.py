@@ -77,11 +77,12 @@ class Totals:
     flows: NDArray[Any]  # the final records, ``state.FLOW``
     routes: Routes  # the queues and hops, with their final records
     times: Floats  # of the samples, seconds
-    per_flow: Floats  # [time, flow, (window, sent, rtt, delivered, base, lost)]
+    # [time, flow, (window, sent, rtt, delivered, baseRTT at this time, lost)]
+    per_flow: Floats
     queues: Floats  # [time, queue] packets that wait
 
     @property
-    def link(self) -> Any:
+    def first_queue(self) -> Any:
         """The first queue's record at the end of the run, with the fields of ``state.Queue``."""
         return self.routes.links[0]
 
