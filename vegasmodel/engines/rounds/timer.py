@@ -88,10 +88,12 @@ def timeout(f: Sender) -> float:
 
 @jit
 def arm(f: Sender, now: float) -> None:
-    """Restart the retransmission timer.
+    """Restart the retransmission timer at the time ``now``.
 
-    If Linux would send a tail loss probe before the timeout, the timer is set for the probe
-    instead.
+    A kernel's timer (``timer_wheel``) expires only at certain ticks of the host's clock
+    (``expiry``). If Linux would send a tail loss probe before the timeout, the timer is set for the
+    probe instead, two smoothed RTTs from now and a little more. If the window is below two packets,
+    only one is in flight. The receiver may delay its ACK, so the sender then waits 0.2 s more.
     """
     pause = timeout(f)
     f.deadline, f.timer_kind = now + pause, RETRANSMIT
@@ -101,7 +103,8 @@ def arm(f: Sender, now: float) -> None:
     if not f.tail_probe or f.phase != OPEN or f.holes > 0 or f.mean_rtt == 0.0:
         return
     to_probe = 2.0 * f.mean_rtt + (MIN_RTO if f.cwnd < 2.0 else TIMEOUT_MIN)  # seconds
-    after_timeout = f.timed_out and f.acked < f.recover  # no probe while it repairs these losses
+    # while the sender repairs the losses that led to a timeout, it sends no probe
+    after_timeout = f.timed_out and f.acked < f.recover
     if to_probe < pause and f.acked >= f.probed and not after_timeout:
         f.deadline, f.timer_kind = expiry(f, now, to_probe), TAIL_PROBE
 
