@@ -87,10 +87,10 @@ def _acks_meet(scenario: Scenario, name: str) -> bool:
     it decides whose next packet reaches the bottleneck first. Only ACKs of flows with different
     RTTs are considered. The result is True in two cases:
 
-    - All packets have the same size, and the RTTs of two flows fit together in the following way.
-      While the link is busy, packets leave it one transmission time apart, and their ACKs return to
-      it half an RTT later. So the ACKs of the two flows meet if the halves of their RTTs, modulo
-      the transmission time of a data packet, differ by less than the transmission time of an ACK.
+    - All packets have the same size, and the halves of the RTTs of two flows, modulo the
+      transmission time of a data packet, differ by less than the transmission time of an ACK. Then
+      the ACKs of these flows meet: while the link is busy, packets leave it one transmission time
+      apart, and their ACKs return to it half an RTT later.
     - The buffer is smaller than the bandwidth-delay product (of the longest RTT), so that the link
       is sometimes idle. After each idle time, packets leave at other times than before, so the
       ACKs of any two flows may meet. To save time, this case counts only if the bandwidth-delay
