@@ -133,17 +133,18 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
 
 
 def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
-    """Check the assumption ``whole-stack``, about mechanisms of the flows' TCP implementations.
+    """Check the assumption ``whole-stack``: the equations contain all of TCP that counts here.
 
-    The equations do not contain these mechanisms. The assumption fails in four cases:
+    The equations of ``fluid`` do not contain all mechanisms of real TCP implementations. The
+    assumption fails in four cases, in which such a mechanism changes the throughputs:
 
-    - A flow with the TCP of a real kernel, such as Linux's, loses packets. The kernel's probes,
-      timers and recovery then matter.
+    - A flow with the TCP of a real kernel, such as Linux's, loses packets. How soon it sends again
+      then depends on the kernel's probes, timers and recovery.
     - A Vegas flow with such a TCP starts later than another flow, or may do so because of
       ``start_jitter``. The burst with which it begins (the handshake and the first window) then
       changes the baseRTT that it measures.
     - A receiver's window limits the recoveries of a Vegas flow (``_limited_recovery``).
-    - RED drops packets while ns-2's CUBIC recovers, and this matters (``_cubic_at_red``).
+    - RED drops packets while ns-2's CUBIC recovers (``_cubic_at_red`` says when this counts).
 
     The result is a list with this one assumption. The list is empty if no flow has the TCP of a
     real kernel, and the last two cases do not occur.
