@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["sweep"]
 
 MAX_CURVES = 8  # each shows a group of flows
+ANSWERED = 0  # the variable ``status`` of a sweep at a point for which the model has an answer
 GROUP = re.compile(r"\[\d+\]$")  # the flow's number at the end of its name, as in vegas[0]
 
 
@@ -57,7 +58,7 @@ def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
     fields = [str(name) for name in data["status"].dims]
     if len(fields) > 2 or fields == ["point"]:
         raise FieldError("data", ", ".join(fields), "a grid over one or two fields")
-    if not bool((data["status"] == 0).any()):
+    if not bool((data["status"] == ANSWERED).any()):
         raise FieldError("data", data.attrs["scenario"], "a sweep with an answer at some point")
     names = [GROUP.sub("", str(name)) for name in data["flow"].values]
     shared = names[0] if group is None else group
