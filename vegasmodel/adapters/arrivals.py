@@ -138,10 +138,12 @@ def _by_moment(
 ) -> list[rest.SteadyState]:
     """The steady state after each starting time of the scenario.
 
-    ``path`` has the steady state after each arrival of a flow. If several flows start at the same
-    time, only the state after the last of them is returned. In ``path`` the flows are in the order
-    of arrival. In the result they are in the order of the scenario. A flow that has not started has
-    the window 0.
+    ``path`` is the course of the network's steady states: it has one after each arrival of a flow.
+    If several flows start at the same time, only the state after the last of them is returned.
+
+    ``order`` lists the flows in the order in which they arrive. In each state of ``path`` the flows
+    are in this order, and only those that have arrived. In each state of the result all flows are
+    in the order of the scenario. A flow that has not started has the window 0.
     """
     when = rest.starts(scenario)[order]
     states = []
