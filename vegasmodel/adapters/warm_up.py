@@ -231,12 +231,13 @@ def _first_repair(scenario: Scenario, member: Member, bottleneck: Link, share: f
     In the cases below this time is not known. The result is then 0, so ``settles`` never calls the
     warm-up too short because of it.
 
-    Let n be the number of packets that the flow's path holds without a queue, and b the number that
-    can wait at its slowest link ``bottleneck``. ``share`` is this link's capacity, in packets of
-    the flow's size per second. In slow start each ACK releases two packets. From the first loss
-    until the sender learns of it, n + b ACKs arrive, and for each of them one packet is lost. The
-    sender repairs one lost packet per round trip (RFC 6582), so it needs n + b round trips. The
-    queue is empty in them, so each lasts T.
+    Let T be the flow's RTT with empty queues, n the number of packets that its path holds without a
+    queue, and b the number that can wait at its slowest link ``bottleneck``. ``share`` is the rate that
+    the flow gets there, in packets of its size per second; as it is alone, it is the capacity. In
+    slow start each ACK releases two packets. From the first loss until the sender learns of it,
+    n + b ACKs arrive, and for each of them one packet is lost. The sender repairs one lost packet
+    per round trip (RFC 6582), so it needs n + b round trips. In these it sends hardly anything
+    else, so the queue is empty, and each round trip lasts T.
 
     The window has then been halved from 2 (n + b) to n + b packets. The last ACK of the recovery
     releases all of them at once (RFC 6582, section 3.2, step 3). The buffer holds b of them, the
