@@ -76,7 +76,7 @@ class Handshake:
 
     number: int
     syns: dict[object, tuple[int, int, float]] = field(default_factory=dict)
-    steps: int = 0  # how often the clock had stepped back before the first SYN
+    clock_resets: int = 0  # how often the clock had been set back before the first SYN
     repeated: bool = False  # a SYN was sent again, so the times give no RTT
     over: bool = False  # the ACK of the second SYN has passed
     far: float = math.inf
@@ -88,16 +88,17 @@ class Connections:
 
     The caller goes through the packets of the file in order.  For each packet it first calls
     ``clock`` with the packet's time.  It then calls all of ``syn``, ``data``, ``lost``, ``fin`` and
-    ``ack`` that apply: for a packet with data and an ACK, both ``data`` and ``ack``.  At the end,
+    ``ack`` that apply: for a packet with data and an ACK, both ``data`` and ``ack``.  (A capture
+    has no lost packets, but a trace by ns-3 records drops: ``lost`` is for these.)  At the end,
     ``connections_trace.make`` makes a trace of the flows.
     """
 
-    def __init__(self, source: Source, *, steady: bool = False) -> None:
+    def __init__(self, source: Source, *, increasing_times: bool = False) -> None:
         """Begin with no connections; ``source`` is the capture.
 
-        If ``steady``, a packet with an earlier time than the one before is an error.
+        If ``increasing_times``, a packet with an earlier time than the one before is an error.
         """
-        self.source, self.bins, self.steady = source, Bins(), steady
+        self.source, self.bins, self.increasing_times = source, Bins(), increasing_times
         # the flows (directions with data) of open connections, by the pair (sender, receiver)
         self.flows: dict[Key, Flow] = {}
         self.all: list[Flow] = []  # all flows, also those of connections that have ended
@@ -111,7 +112,7 @@ class Connections:
         # is added to the times in the file, because the clock of the capture was set back.
         self.time, self.now, self.shift = 0.0, 0.0, 0.0
         self.bin = 0  # index of the bin (interval of time) of ``now``
-        self.steps = 0  # how often the clock was set back
+        self.clock_resets = 0  # how often the clock was set back
         self.pending = 0  # how many entries ``Flow.pending`` and ``Flow.stamps`` of all flows have
         self.recents = 0  # how many entries ``Flow.recent`` of all flows has
 
@@ -121,21 +122,21 @@ class Connections:
         ``time`` is the packet's time in the capture, s. It may be earlier than the latest time so
         far. If it is earlier by at most ``MAX_DISORDER`` seconds, the packets are out of order, and
         the time is used as it is. If it is earlier by more, the capture's clock was set back. This
-        packet then gets the latest time so far, and all later times are shifted by as much.
+        packet then gets the latest time so far. The same amount is added to all later times.
 
         Raises ``TraceError`` if the time is more than ``MAX_SPAN`` seconds from that of the first
-        packet.  If the argument ``steady`` of the class was true, it also raises ``TraceError`` for
-        a time earlier than the latest.  The error names the packet by ``place``.
+        packet.  If the argument ``increasing_times`` of the class was true, it also raises
+        ``TraceError`` for a time earlier than the latest.  The error names the packet by ``place``.
         """
         if self.origin is None:
             self.origin = time
         elapsed = time - self.origin + self.shift
-        if elapsed < self.now and (self.steady or not elapsed > -MAX_SPAN):
+        if elapsed < self.now and (self.increasing_times or not elapsed > -MAX_SPAN):
             self.source.fail(place, time, "a time that does not decrease")
         if elapsed < self.now - MAX_DISORDER:
             self.shift += self.now - elapsed
             elapsed = self.now
-            self.steps += 1
+            self.clock_resets += 1
         if not elapsed <= MAX_SPAN:
             self.source.fail(place, time, "a time within 1e+09 s of the first")
         self.time = elapsed
@@ -171,7 +172,8 @@ class Connections:
         self._end(key, ends)
         if len(self.handshakes) >= MAX_HANDSHAKES:
             self.handshakes.popitem(last=False)
-        found = self.handshakes[ends] = Handshake(self.counts.get(ends, 0) + 1, steps=self.steps)
+        number = self.counts.get(ends, 0) + 1
+        found = self.handshakes[ends] = Handshake(number, clock_resets=self.clock_resets)
         return found
 
     def _end(self, key: Key, ends: frozenset[object]) -> None:
@@ -222,7 +224,8 @@ class Connections:
         if flow is None or (flow.closed and self._begins_anew(flow, seq, size)):
             flow = self._new(key, seq, place)
         table, i, k = self.bins.cells, flow.index, self.bin
-        if flow.steps != self.steps:  # the clock was set back since the flow's last packet
+        # whether the clock was set back since the flow's last packet
+        if flow.clock_resets != self.clock_resets:
             self._forget_times(flow)
         # the bytes [start, end) of the segment; they do not start again at 0 after 2**32
         start = flow.high + signed(seq - flow.high)
@@ -403,7 +406,8 @@ class Connections:
             return
         time, table = self.time, self.bins.cells
         i, k = flow.index, self.bin
-        if flow.steps != self.steps:  # the clock was set back since the flow's last packet
+        # whether the clock was set back since the flow's last packet
+        if flow.clock_resets != self.clock_resets:
             self._forget_times(flow)
         # all bytes before ``reached`` are acknowledged; a FIN counts as a byte, but is no data
         reached = flow.acked + signed(number - flow.acked)
@@ -463,7 +467,7 @@ class Connections:
             handshake.over = True
             far = handshake.syns[server][2] - handshake.syns[client][2]
             near = self.time - handshake.syns[server][2]
-            clock_set = handshake.steps != self.steps
+            clock_set = handshake.clock_resets != self.clock_resets
             if not handshake.repeated and far >= 0 and near >= 0 and not clock_set:
                 handshake.far, handshake.near = far, near
 
@@ -515,7 +519,7 @@ class Connections:
         self.pending -= len(flow.pending) + len(flow.stamps)
         flow.pending.clear()
         flow.stamps.clear()
-        flow.steps = self.steps
+        flow.clock_resets = self.clock_resets
 
     def _new(self, key: Key, seq: int, place: str) -> Flow:
         """Begin a flow with its first captured segment, whose sequence number is ``seq``.
@@ -531,7 +535,7 @@ class Connections:
             self.bins.grow_flows()
             self.bin = self.bins.index(self.now)
         ends, flow = frozenset(key), Flow(len(self.all), key, self.now, seq)
-        flow.steps = self.steps
+        flow.clock_resets = self.clock_resets
         handshake = self.handshakes.get(ends)
         if handshake is None:
             flow.number = self.counts.get(ends, 0) + 1

@@ -190,8 +190,8 @@ def _doubts(
     if acks_only:
         count = "1 flow has" if acks_only == 1 else f"{acks_only} flows have"
         found["data-captured"] = f"{count} ACKs only; without its data a flow is left out"
-    if connections.steps:
-        found["steady-clock"] = f"the capture's clock went back {connections.steps} times"
+    if connections.clock_resets:
+        found["steady-clock"] = f"the capture's clock went back {connections.clock_resets} times"
     return found
 
 

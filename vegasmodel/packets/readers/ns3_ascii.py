@@ -45,7 +45,7 @@ def matches(head: bytes) -> bool:
 
 def read(source: Source) -> Trace:
     """Read the whole ascii trace of ns-3.  If a line is wrong, a ``TraceError`` names it."""
-    connections = Connections(source, steady=True)
+    connections = Connections(source, increasing_times=True)
     queues = _Queues(source, connections.bins)
     # flow -> the node and the device where it is counted: the first that sends its data
     counted_at: dict[Key, tuple[str, str | None]] = {}

@@ -65,6 +65,7 @@ class Flow:
         "adds_up",
         "at_sender",
         "begin",
+        "clock_resets",
         "closed",
         "copies",
         "counted",
@@ -97,7 +98,6 @@ class Flow:
         "regular",
         "stamped",
         "stamps",
-        "steps",
         "syns",
         "total",
         "unsure",
@@ -130,7 +130,7 @@ class Flow:
         self.regular = 0  # bytes in segments that would fill one or more Ethernet packets exactly
         self.syns = self.mss = 0  # number of SYNs with an MSS option, and the smallest MSS in bytes
         self.options = 0  # bytes of TCP options in a data segment
-        self.steps = 0  # how often the capture's clock had been set back at the last packet
+        self.clock_resets = 0  # how often the capture's clock had been set back at the last packet
         self.copies = 0  # packets that the capture has twice
         # bytes that were acknowledged, but are not in the capture: all, and the longest range
         self.missed = self.widest = 0
