@@ -107,9 +107,9 @@ def _variables(
         for key in ("bytes", "retransmits", "snd_cwnd", "rtt", "end")
     }
     lengths = np.diff(times)[:, None]
-    # An interval that lacks a stream lies before its start or after its end, so the stream has
-    # retransmitted nothing in it. But if the file never has the stream's retransmissions, their
-    # number stays unknown (NaN).
+    # If an interval lacks a stream, the stream began later or had already ended. So it has
+    # retransmitted nothing in this interval. But if the file never reports the stream's
+    # retransmissions, their number stays unknown (NaN).
     has_retransmits = ~np.isnan(grids["retransmits"]).all(axis=0)
     absent = np.isnan(grids["bytes"]) & has_retransmits
     return {
