@@ -112,7 +112,7 @@ def _recognised(source: Source) -> str:
     for magic, name in _COMPRESSED.items():
         if source.head.startswith(magic):
             source.fail(
-                "byte 0", source.head[:4], f"a trace that is not packed: {name} -d it first"
+                "byte 0", source.head[:4], f"a trace that is not compressed: {name} -d it first"
             )
     if source.head.startswith(_UTF_16):
         source.fail("byte 0", source.head[:4], "a text in UTF-8; this one seems to be in UTF-16")
