@@ -232,9 +232,9 @@ def _first_repair(scenario: Scenario, member: Member, bottleneck: Link, share: f
     warm-up too short because of it.
 
     Let T be the flow's RTT with empty queues, n the number of packets that its path holds without a
-    queue, and b the number that can wait at its slowest link ``bottleneck``. ``share`` is the rate that
-    the flow gets there, in packets of its size per second; as it is alone, it is the capacity. In
-    slow start each ACK releases two packets. From the first loss until the sender learns of it,
+    queue, and b the number that can wait at its slowest link ``bottleneck``. ``share`` is the rate
+    that the flow gets there, in packets of its size per second; as it is alone, it is the capacity.
+    In slow start each ACK releases two packets. From the first loss until the sender learns of it,
     n + b ACKs arrive, and for each of them one packet is lost. The sender repairs one lost packet
     per round trip (RFC 6582), so it needs n + b round trips. In these it sends hardly anything
     else, so the queue is empty, and each round trip lasts T.

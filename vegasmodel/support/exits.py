@@ -126,7 +126,7 @@ def status_of(error: BaseException) -> int:
         return _print_error(str(error), 128 + error.number)
     if isinstance(error, KeyboardInterrupt) or "Abort" in names:
         return _print_error(SIGNALS[signal.SIGINT], 130)
-    if known:
+    if known:  # an error may be of several classes, and the most serious status is the greatest
         return _print_error(str(error), max(_STATUS[name] for name in known))
     if usage is not None:
         return _print_error(usage(), BAD_INPUT)
