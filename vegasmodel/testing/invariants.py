@@ -149,7 +149,8 @@ def check(prediction: Prediction) -> None:
     - If the model cannot predict (``applicable`` is False), there are no throughputs, but a reason.
     - Otherwise every flow has a finite throughput of at least 0. An exception is a flow that may
       send nothing after the warm-up: its throughput may be NaN.
-    - No link carries more than its capacity, within the error of ``counting``. The model
+    - No link carries more than its capacity. A little more is allowed, because packets that the
+      link sent before the measurement may be counted in it (``counting`` says how many). The model
       ``arrivals-bonald`` is exempt, because its printed formula does not satisfy this.
     - Each baseRTT is positive, and each loss rate lies between 0 and 1.
     - No mean RTT is below the RTT with empty queues, if the propagation delay is constant
