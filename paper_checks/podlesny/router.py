@@ -135,8 +135,9 @@ def dumbbell(
     short flows; with ``None`` there are none.  The link has ``mbit`` Mbit/s and a queue of the kind
     ``kind``.  The longest propagation RTT is ``longest`` s.
 
-    ``masked`` has the numbers of flows with a wrong mark: of NewReno flows marked as Vegas, which
-    the router serves from the queue for low delay, and of Vegas flows marked as NewReno.
+    A packet's mark tells the router which of its two queues the packet joins: the one for low delay
+    (Vegas) or the one for a high rate (NewReno). ``masked`` has two numbers of flows whose mark is
+    wrong: of NewReno flows marked as Vegas, and of Vegas flows marked as NewReno.
     """
     base = load(FOLDER / "dumbbell.toml")
     capacity = mbit * 1e6 / PACKET
