@@ -67,7 +67,7 @@ class Groups:
 
     throughput: Floats  # [runs, groups] pkt/s of one flow
     jain: Floats  # [runs] index over all flows
-    loss_rate: Floats  # [groups] of the packets sent
+    loss_rate: Floats  # [groups] the fraction of the packets sent that was lost
     utilization: Floats  # [links]
     queue: Floats  # [links] mean number of waiting packets
 
