@@ -1,8 +1,12 @@
 """Experiments D and E of Podlesny and Williamson: the capacity, and the longest round-trip time.
 
-The index is the relative fairness: throughput of a Vegas flow over that of a NewReno flow.  The
-paper's router runs in ns-3; in ns-2 class-based queueing (CBQ) stands in for it.  ``with_router``
-asks for ns-3.  ``axis`` has the values of the quantity that varies, one for each of ``scenarios``.
+The capacity varies in experiment D, and the longest round-trip time in experiment E.  The index is
+the relative fairness: throughput of a Vegas flow over that of a NewReno flow.
+
+Many functions have the same arguments.  ``scenarios`` has one scenario for each value of the
+quantity that varies, and ``axis`` has these values.  If ``with_router`` is True, the scenarios run
+in ns-3, which has the paper's router.  Otherwise they run in ns-2, where class-based queueing (CBQ)
+stands in for the router.
 """
 
 from __future__ import annotations
