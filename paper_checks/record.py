@@ -34,6 +34,7 @@ def store(*, again: bool) -> None:
     Runs that are stored already are not made again; with ``again``, all runs are made anew.
     """
     runs = Runs(live=again, keep=True)
+    # judging a record, or writing a finding's page, requests the runs that it needs from ``runs``
     for paper in PAPERS:
         for record in records(paper):
             judge(paper, record, runs)
