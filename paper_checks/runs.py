@@ -163,7 +163,12 @@ class Runs:
     def _entry(
         self, key: str, scenario: Scenario, simulate: Callable[[Scenario], Any]
     ) -> dict[str, Any]:
-        """The entry of the file: stored, or from ``simulate``.  Raises ``NoRun``."""
+        """The results for ``scenario``, an entry of the file of stored results under ``key``.
+
+        If a record has requested this entry before, it is returned again.  Otherwise the stored
+        entry is returned.  If there is none, and the class may make runs (``live`` or ``keep``),
+        ``simulate`` makes it.  Raises ``NoRun`` if the class may not.
+        """
         if key not in self.used:
             if key in self.stored:
                 self.used[key] = self.stored[key] | {"name": scenario.name}
