@@ -168,7 +168,8 @@ def grow_here(flow: Sender, now: LinkState, ago: float, c: float) -> None:
 def compare(flow: Sender, now: LinkState, ago: float, c: float) -> None:
     """Let CUBIC compare its window with its target, ``ago`` round trips before the end of the step.
 
-    If the window is smaller than the target, it grows at once.
+    If the window is smaller than the target, it grows at once. CUBIC then makes no comparison for
+    ``SAME_WINDOW`` seconds.
     """
     flow.rests_for = SAME_WINDOW
     grow_here(flow, now, ago, c)
