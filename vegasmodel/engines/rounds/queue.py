@@ -65,20 +65,25 @@ def _full(link: Queue) -> float:
 def _serve(link: Queue, now: float, capacity: float) -> None:
     """Simulate one queue from its last event to the time ``now``, as a fluid.
 
-    The queue grows at the rate ``link.rate`` - ``capacity``, in packets/s. If this is negative, the
-    queue shrinks until it is empty. What arrives at a full buffer is added to ``link.excess``.
-    ``overflow`` later decides how many packets are lost.
+    The queue grows at the rate ``link.rate`` - ``capacity``. If this is negative, the queue shrinks
+    until it is empty. What arrives at a full buffer is added to ``link.excess``. ``overflow`` later
+    decides how many packets are lost.
+
+    ``link.queue``, ``link.rate`` and ``capacity`` measure packets by their size, in units of the
+    scenario's packet size. The comments call such a sum of sizes work. If all packets have the
+    scenario's size, work is a number of packets.
     """
     span = now - link.now
     if span <= 0.0:
         return
-    slope = link.rate - capacity  # growth of the queue, packets/s
+    slope = link.rate - capacity  # growth of the queue per second
     before = link.queue
     after = before + slope * span
     # seconds in which the queue is not empty; ``area`` is the queue, integrated over the time step
     busy = span if after > 0.0 else before / -slope if slope < 0.0 else 0.0
     if after < 0.0:
-        link.idle += after / slope  # seconds since the link fell idle; both numbers are negative
+        # Both numbers are negative: their quotient is the time in s since the queue became empty.
+        link.idle += after / slope
         after = 0.0
         area = before * before / (-2.0 * slope) if slope < 0.0 else 0.0
     else:
