@@ -1,9 +1,9 @@
 """Experiments C and F of Podlesny and Williamson: short flows, and bursts of short flows.
 
 The index is the relative fairness: throughput of a long Vegas flow over that of a long NewReno
-flow.  The paper's router runs in ns-3; in ns-2 class-based queueing (CBQ) stands in for it.
-``with_router`` asks for ns-3.  ``RECORDS`` has the records of the experiments D and E
-(``network.py``), too.
+flow.  If the argument ``with_router`` of a function is True, the scenarios run in ns-3, which has
+the paper's router.  Otherwise they run in ns-2, where class-based queueing (CBQ) stands in for the
+router.  ``RECORDS`` has the records of the experiments D and E (``network.py``), too.
 """
 
 from __future__ import annotations
