@@ -295,7 +295,7 @@ def _stepped(scenario: Scenario, field: Field, parts: list[str], text: str) -> N
 
 
 def _step(scenario: Scenario, field: Field, text: str) -> float:
-    """Read the step of a range of values written as ``START:STOP:STEP``.
+    """Read ``text``, the STEP where a user has written the values as ``START:STOP:STEP``.
 
     Raises ``FieldError`` unless the step is a finite number above 0. If the field holds whole
     numbers, or is a buffer, the step must also be a value that the field accepts.
