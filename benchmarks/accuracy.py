@@ -229,9 +229,10 @@ def report(
 ) -> None:
     """Print a table of the errors of ``model``, by family of cases.
 
-    A family has a row for its even-numbered cases, one for the odd-numbered and one for all; with
-    ``fresh``, only one for all, since no half of these cases was looked at.  With ``cases`` each
-    case is printed, too.
+    A family has a row for its even-numbered cases, one for the odd-numbered and one for all.  While
+    the simulators were built, the even-numbered half was looked at more.  ``fresh`` is True for
+    cases of another seed, of which neither half was looked at.  These have only the row for all.
+    With ``cases`` each case is printed, too.
 
     The column "95 % > 2se" has the 95th percentile of the part of an error that is beyond two
     standard errors of the measurement.  "max cv" has the largest coefficient of variation of a
