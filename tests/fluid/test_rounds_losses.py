@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
+import numba
 import numpy as np
 import pytest
 
@@ -13,9 +15,10 @@ from vegasmodel.engines.rounds.acks import add_hole, fill_holes
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import grow, window
+from vegasmodel.engines.rounds.random_drops import draw_next_loss, random_drops
 from vegasmodel.engines.rounds.run import Simulation, run
 from vegasmodel.engines.rounds.scoreboard import forgotten
-from vegasmodel.engines.rounds.state import COLUMNS, FLOW, array
+from vegasmodel.engines.rounds.state import COLUMNS, FLOW, LINK, array
 from vegasmodel.engines.rounds.timer import back_off, restart_timer
 from vegasmodel.engines.starts import start_times
 from vegasmodel.laws import find
@@ -335,6 +338,27 @@ def test_packets_that_are_lost_twice_are_not_acknowledged() -> None:
     error = np.hypot(0.7, np.std(counts, ddof=1) / np.sqrt(len(counts)))
     assert np.mean(counts) == pytest.approx(56.6, abs=3.0 * error)
     assert 3.0 * error < 5.0
+
+
+@numba.njit
+def _seed() -> None:
+    np.random.seed(1)  # noqa: NPY002 - compiled code draws from it
+
+
+@pytest.mark.parametrize("packets", [1, 4])
+def test_random_loss_hits_each_packet_of_a_group_with_the_same_probability(packets: int) -> None:
+    """The number of lost packets of a group is binomial."""
+    p, groups = 0.3, 20000
+    link = np.zeros(1, LINK)[0]
+    link["loss_hazard"] = -math.log1p(-p)
+    _seed()
+    draw_next_loss(link)
+    counts = [random_drops(link, float(packets), 0.0, 1, 0, 0)[0] for _ in range(groups)]
+    found = np.bincount(np.array(counts, int), minlength=packets + 1) / groups
+    for k in range(packets + 1):
+        expected = math.comb(packets, k) * p**k * (1.0 - p) ** (packets - k)
+        error = math.sqrt(expected * (1.0 - expected) / groups)
+        assert abs(found[k] - expected) < 4.0 * error
 
 
 def test_packets_from_inside_a_range_count_as_missing_without_a_free_row() -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from vegasmodel.engines.rounds.laws import cwnd_packets, in_slow_start, window
 from vegasmodel.engines.rounds.onward import comes_first, schedule
 from vegasmodel.engines.rounds.queue import advance, intervals
+from vegasmodel.engines.rounds.random_drops import draw_next_loss
 from vegasmodel.engines.rounds.samples import (
     close,
     delivered_by,
@@ -291,7 +292,7 @@ def _start_flows(net: Net, seed: int) -> None:
     np.random.seed(seed)
     random.seed(seed)  # Numba's other generator: users' functions may call ``random``
     for k in range(net.links.shape[0]):  # random loss: when the first packet is lost
-        net.links[k].next_hazard = np.random.exponential()
+        draw_next_loss(net.links[k])
     for e in range(net.hops.shape[0]):  # no packets are on their way yet
         schedule(net, e, NEVER)
     for i in range(net.flows.shape[0]):

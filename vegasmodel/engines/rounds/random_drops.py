@@ -104,14 +104,27 @@ def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[flo
 
 
 @jit
+def draw_next_loss(link: Queue) -> None:
+    """Draw the number of the packet that random loss hits next, counted from the last such loss.
+
+    With the loss probability p, this number exceeds n with the probability (1 - p)^n. An
+    exponential random number exceeds -n ln(1 - p) with this probability. So the result is such a
+    random number divided by -ln(1 - p) (``loss_hazard``), and rounded up.
+    """
+    draw = np.random.exponential()  # also without random loss
+    if link.loss_hazard > 0.0:
+        link.next_loss = max(np.ceil(draw / link.loss_hazard), 1.0)
+
+
+@jit
 def random_drops(
     link: Queue, packets: float, before: float, data: int, precedes: int, capable: int
 ) -> tuple[float, float]:
     """Decide by chance how many of ``packets`` arriving packets are dropped, and how many marked.
 
-    Returns these two numbers. Random loss drops packets; RED drops or marks them. If random loss
-    hits each packet with the probability p, the number of packets to the next loss is geometric. So
-    it is the first n at which -n ln(1 - p) reaches an exponential random number (``next_hazard``).
+    Returns these two numbers. Random loss drops packets; RED drops or marks them. Random loss hits
+    each packet with the same probability. The number of packets from one such loss to the next is
+    drawn at random (``draw_next_loss``).
 
     ``before`` is the queue that the first arrival finds, as in ``_red``. ``data`` is 1 for data
     packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if ns-2 handles
@@ -120,13 +133,11 @@ def random_drops(
     """
     lost, picked = 0.0, 0.0
     if link.loss_hazard > 0.0 and data:
-        link.hazard += packets * link.loss_hazard
-        while link.hazard >= link.next_hazard and lost < packets:
+        link.since_loss += packets
+        while link.since_loss >= link.next_loss - TOLERANCE and lost < packets:
             lost += 1.0
-            link.hazard -= link.next_hazard
-            link.next_hazard = np.random.exponential()
-        if lost >= packets:
-            link.hazard = 0.0
+            link.since_loss = max(link.since_loss - link.next_loss, 0.0)
+            draw_next_loss(link)
     if link.discipline == RED:
         picked, p = _red(link, packets, before, precedes)
         picked = min(picked, packets - lost)

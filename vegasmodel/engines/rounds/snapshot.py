@@ -108,7 +108,7 @@ ARRIVALS = Kinds(
 QUEUE = Kinds(
     instants=("now",), rates=_words("rate packet_rate"),
     plain=_words(
-        "queue excess average early passed hazard next_hazard active share packets_per_work"
+        "queue excess average early passed since_loss next_loss active share packets_per_work"
     ),
 )  # fmt: skip
 # a class of a Rate-Delay link

@@ -389,7 +389,7 @@ class Queue:
     capacity: float  # work that it can serve in a second, in packets of the scenario
     buffer: float  # number of packets that can wait
     discipline: int  # ``DROPTAIL`` or ``RED``
-    loss_hazard: float  # random loss with probability p: -ln(1 - p), counted for each packet
+    loss_hazard: float  # random loss with probability p: -ln(1 - p)
     min_threshold: float  # RED: thresholds of the average queue, packets
     max_threshold: float
     max_probability: float  # RED: drop probability at the upper threshold
@@ -454,8 +454,8 @@ class Queue:
     idle: float  # RED: seconds without a packet since the last arrival
     early: int  # 1: RED's average is above the lower threshold
     passed: float  # RED: packets since the last drop
-    hazard: float  # random loss: ``loss_hazard`` times the packets since the last loss
-    next_hazard: float  # random loss: value of this number at which the next packet is lost
+    since_loss: float  # random loss: packets that have arrived since the last such loss
+    next_loss: float  # random loss: value of this number at which a packet is lost
     arrived: float  # total work that has come to the queue, in packets of the scenario
     lost: float  # total work that was dropped, in the same unit
     served: float  # total work that was sent, in the same unit
