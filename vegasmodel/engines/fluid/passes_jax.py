@@ -96,19 +96,24 @@ class Moving(NamedTuple):
     mark: _Mark
 
 
-def _threshold(
-    e: Array, rtt: Array, over: Array, s: Array, over_base: Array
-) -> tuple[Array, Array]:
-    """The window at which Vegas's backlog is e packets, and its derivative dW/ds.
+def _threshold(e: Array, T: Array, x: Array, s: Array, by_base_rtt: Array) -> tuple[Array, Array]:
+    """The window W at which Vegas's backlog is e packets, and its derivative dW/ds.
 
-    Here s is the queueing delay. This function is the same as ``windows.threshold``, but in JAX.
+    T is the propagation delay, s the queueing delay, and x the flow's over-estimate of T, all in
+    seconds. So the RTT is T + s, and Vegas's baseRTT is T + x. The backlog is W (s - x)/(T + s),
+    so W = e (T + s)/(s - x). In Linux (``by_base_rtt`` is True) the backlog is W (s - x)/(T + x),
+    so W = e (T + x)/(s - x). In both cases dW/ds = -e (T + x)/(s - x)^2, because the two windows
+    differ by e: (T + s)/(s - x) = (T + x)/(s - x) + 1.
+
+    If s <= x, Vegas sees no backlog at any window. An infinite e stands for no threshold. In both
+    cases W is infinite and the derivative 0. ``windows.threshold`` computes the same without JAX.
     """
-    gap = s - over
-    base = rtt + over
-    reached = (gap > 0) & (e < jnp.inf)
-    gap, e = jnp.where(reached, gap, 1.0), jnp.where(reached, e, 1.0)
-    window = jnp.where(reached, e * jnp.where(over_base, base, rtt + s) / gap, jnp.inf)
-    return window, jnp.where(reached, -e * base / (gap * gap), 0.0)
+    reached = (s > x) & (e < jnp.inf)
+    # JAX also evaluates the formulas where they do not hold; there 1 avoids a division by 0
+    gap, e = jnp.where(reached, s - x, 1.0), jnp.where(reached, e, 1.0)
+    base_rtt = T + x
+    window = jnp.where(reached, e * jnp.where(by_base_rtt, base_rtt, T + s) / gap, jnp.inf)
+    return window, jnp.where(reached, -e * base_rtt / (gap * gap), 0.0)
 
 
 def _ends(p: Flows, y: Moving) -> Array:
