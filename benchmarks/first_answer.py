@@ -1,11 +1,19 @@
-"""Measures the CPU seconds of commands that run in a new process, and the libraries they import.
+"""Measures how many CPU seconds commands of vegasmodel need until they have answered and ended.
 
     python -m benchmarks.first_answer [--runs 3] [--other PYTHON]
 
-Each figure is the user and system time of a whole process, imports included: the least of several
-runs.  With ``--other``, a second column is for another checkout, run with the Python in which that
-is installed.  Before the first timed run, the simulators' code is compiled and cached, and so is
-Python's bytecode.  Times above the limits in this file are marked.
+The commands are those in ``CASES``, such as ``ratio`` and ``predict``, and for comparison a few
+imports.  Each runs in a new process, so its imports count.  But compilation does not count: before
+the first timed run, the simulators' code is compiled and cached, and so is Python's bytecode.
+
+The program prints a table with one row per command.  A row has the user and system time of the
+process, the least of ``--runs`` runs, and our goal for it; the word "missed" marks a longer time.
+At its end stand the libraries of ``HEAVY`` that the command imports, because imports of such large
+libraries take much of a command's time.
+
+The option ``--other`` compares two versions of vegasmodel.  PYTHON is the interpreter of an
+environment in which the other version is installed.  The table then also has the times with this
+interpreter.
 """
 
 from __future__ import annotations
