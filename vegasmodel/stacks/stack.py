@@ -32,32 +32,47 @@ class Mechanisms:
 
     # Vegas: how it decides
     backlog_over_base: bool = False  # the backlog is W (RTT - baseRTT)/baseRTT; off: divided by RTT
-    real_numbers: bool = False  # no rounded backlogs after slow start; windows shrink gradually
+    # as in the papers: after slow start Vegas does not round backlogs, and above beta its window
+    # shrinks by 1/W at each ACK; off: backlogs are rounded, and it shrinks by a packet at once
+    real_numbers: bool = False
     whole_window: bool = False  # cwnd counts whole packets; ACKs are counted until it grows by one
     plain_sums: bool = False  # cwnd is summed ACK by ACK, with the same rounding errors as in ns-2
-    decides_late: bool = False  # the RTT of the ACK that ends a round trip belongs to that round
+    # Vegas decides after it has used the RTT sample of the ACK that ends a round trip, so this
+    # sample belongs to this round trip; off: it decides before, so the sample belongs to the next
+    decides_late: bool = False
     restarts_rounds: bool = False  # recovery or idleness ends a round; idleness also resets baseRTT
-    resets_base: bool = False  # baseRTT becomes the mean RTT of a round in which one packet is sent
-    overdue_checks: bool = False  # at each ACK, Vegas may check whether a packet is overdue
-    second_packet_first: bool = False  # Vegas's window is 1 until its second packet is acknowledged
+    # baseRTT becomes the mean RTT of a round in which at most one packet is sent, even if this is
+    # larger than baseRTT (tcp-vegas.cc: ``rttLen <= 1``)
+    resets_base: bool = False
+    # at a duplicate ACK, and at the next two new ACKs after a loss, Vegas sends the first missing
+    # packet again if it was sent longer ago than a finely measured timeout
+    overdue_checks: bool = False
+    # a flow of Vegas begins with a window of 1, not ``first_window``, and keeps it until its second
+    # packet is acknowledged
+    second_packet_first: bool = False
 
     # CUBIC
     bictcp: bool = False  # CUBIC counts ACKs until the window grows by a packet, as in Linux
     hystart: bool = False  # CUBIC measures the least RTT, and HyStart may end its slow start
-    reno_windows: float = 1.875  # round trips in which CUBIC's Reno window grows by one packet
+    # CUBIC also computes the window of an imagined Reno flow (RFC 9438, 4.3); this window grows by
+    # one packet in so many round trips
+    reno_windows: float = 1.875
     packets_per_ack: float = 1.0  # CUBIC's estimate of the packets that an ACK acknowledges
     # ``cnt`` is CUBIC's number of ACKs for which the window grows by one packet
     least_cnt: float = 2.0  # least value of ``cnt``
     cnt_before_loss: float = 0.0  # value of ``cnt`` before the first loss; 0: as CUBIC computes it
     cnt_once_a_tick: bool = True  # ``cnt`` changes at most once per tick of CUBIC's clock
-    acks_before_growth: bool = False  # after ``cnt`` ACKs the window grows only at the next ACK
+    # the window grows at the ACK that follows ``cnt`` others; off: at the ``cnt``-th ACK itself
+    acks_before_growth: bool = False
     grows_when_full: bool = False  # an ACK grows cwnd only if at least cwnd packets are in flight
     passes_ssthresh: bool = False  # slow start goes on at cwnd = ssthresh, by one more packet
     cubic_tick: float = 0.004  # length of a tick of CUBIC's clock, seconds
     clock_from_zero: bool = False  # the sender's clock begins with the simulation, not at random
 
     # losses
-    rack: bool = False  # a packet counts as lost a while after a packet sent later has arrived
+    # RACK (RFC 8985): a packet counts as lost if a packet sent later has arrived, and the
+    # reordering window, a part of the RTT, has passed, too
+    rack: bool = False
     paced_recovery: bool = False  # recovery sends by proportional rate reduction (RFC 6937)
     limited_transmit: bool = False  # each duplicate ACK before ``dup_thresh`` releases a packet
     dup_thresh: float = 3.0  # number of duplicate ACKs that signal a loss
