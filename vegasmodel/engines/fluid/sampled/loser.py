@@ -1,10 +1,12 @@
-"""Decides whose packet is lost when a flow sends one packet more than the buffer can take.
+"""Decides whose packet is lost after a window has grown so far that the buffer overflows.
 
-This packet may itself get the last free place in the buffer. Then a packet that arrives later is
-lost, and this later packet may belong to another flow.
+When a flow's window grows, the flow sends one packet in addition to those that its ACKs release. If
+the buffer has no room for so many packets, one of the packets that arrive about then is lost. It
+need not be the additional packet. If this one finds a free place, a packet that comes later finds
+none, and the later packet may belong to another flow.
 
-In the functions, ``now`` is the link's present state, and ``link`` has its constants, such as the
-capacity.
+In the functions, ``now`` holds what changes at the link, such as the queue and the state of the
+random numbers (``LinkState``), and ``link`` its constants, such as the capacity (``Bottleneck``).
 """
 
 from __future__ import annotations
@@ -16,8 +18,12 @@ from vegasmodel.engines.fluid.sampled.follower import follower
 from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit, rare
 
-LONGEST = 1.0 / 3.0  # part of the time in which the queue has its greatest length (``loser``)
-TRIES = 64  # greatest number of pairs of packets that ``loser`` draws to find two that meet
+# Probability that the queue has the greatest of three equally frequent lengths. The queue has three
+# lengths if packets of two RTTs are well mixed; the docstring of ``loser`` explains this.
+LONGEST = 1.0 / 3.0
+# ``loser`` draws at most so many pairs of packets, until it finds two that arrive between the same
+# two departures from the queue.
+TRIES = 64
 
 
 @jit
