@@ -54,14 +54,18 @@ def limit_flight(f: Sender) -> None:
     """At an ACK, lower the limit on packets in flight that ns-2's CUBIC has after a cut.
 
     The limit holds from a cut of the window to the end of the recovery. At the cut it is the window
-    before the cut. At an ACK it falls to one packet more than are in flight at that time. When a
-    packet is sent, it falls to the number of packets that were in flight before (``note_flight``).
-    The effect is that the sender sends a packet at every second ACK, until the packets in flight
-    fit into the window. In tcp-linux.cc the limit is ``next_pkts_in_flight_`` (send_much).
+    before the cut. At an ACK it falls to one packet more than are in flight at that time. When the
+    sender sends packets, it falls to the number of packets in flight before this sending
+    (``note_flight``). The effect is that the sender sends a packet at every second ACK, until the
+    packets in flight fit into the window. In tcp-linux.cc the limit is ``next_pkts_in_flight_``
+    (send_much). Outside a recovery ``flight_limit`` is 0: the window alone decides.
+
+    During the sender's random wait before it sends (``overhead_`` in ns-2), ACKs do not change the
+    limit. The end of the wait lowers it (``wait.end_wait``).
     """
     if f.phase == OPEN and not in_cwr(f):
         f.flight_limit = 0.0
-    elif f.wait_ends == NEVER:
+    elif f.wait_ends == NEVER:  # no wait is in progress
         f.flight_limit = min(f.flight_limit, outstanding(f) + 1.0)
 
 
