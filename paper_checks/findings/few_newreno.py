@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from paper_checks.findings.page import Page, table
 from paper_checks.podlesny import isolation
-from paper_checks.podlesny.changes import HALF, SETTINGS, rates
+from paper_checks.podlesny.changes import HALF_OF_NEWRENO, SETTINGS, rates
 from paper_checks.podlesny.experiments import BY_NS3, RATIOS, index, loss
 from paper_checks.podlesny.isolation import AT_FEW, fairness
 from paper_checks.podlesny.router import Compared, N, dumbbell
@@ -77,7 +77,7 @@ def page(runs: Runs) -> Page:
 WRONG_MARKS = ["who", "by", "marked right", "marked wrong", "others in that queue"]  # columns
 CASES = (  # numbers of NewReno and of Vegas flows that are marked wrong
     ("one NewReno flow marked as Vegas", (1, 0)),
-    ("half of the NewReno flows marked as Vegas", (HALF, 0)),
+    ("half of the NewReno flows marked as Vegas", (HALF_OF_NEWRENO, 0)),
     ("one Vegas flow marked as NewReno", (0, 1)),
 )
 CAPTION = (

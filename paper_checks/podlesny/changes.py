@@ -376,14 +376,14 @@ def many_bottlenecks() -> list[Record]:
 
 # Settings in which we test section V: the paper's router (figure 2) in ns-3, with as many reverse
 # flows as forward ones; the same without reverse flows; CBQ in ns-2, with as many reverse flows.
-BY_CBQ_BOTH = "CBQ, both ways"
-SETTINGS = ("router, both ways", "router, one way", BY_CBQ_BOTH)
-HALF = 10  # half of the 20 NewReno flows, which get a wrong mark
+CBQ_WITH_REVERSE = "CBQ, both ways"
+SETTINGS = ("router, both ways", "router, one way", CBQ_WITH_REVERSE)
+HALF_OF_NEWRENO = 10  # half of the 20 NewReno flows
 
 
 def rates(scenario: Scenario, setting: str, runs: Runs) -> Floats:
     """Throughput per flow, [runs, groups], pkt/s; ``setting`` is one of ``SETTINGS``."""
-    if setting == BY_CBQ_BOTH:
+    if setting == CBQ_WITH_REVERSE:
         return runs.groups(scenario).throughput
     return runs.with_router(scenario if setting == SETTINGS[0] else one_way(scenario)).throughput
 
@@ -431,20 +431,26 @@ REVERSE_DECIDES = (
 
 
 def _could_gain(runs: Runs) -> Found:
-    """Whether wrong marks let a NewReno flow gain by more than two standard errors.
+    """Whether a NewReno flow gains by a wrong mark in at least one of four cases.
 
-    It must gain in some case with the paper's router: 1 or 10 wrongly marked flows, with or without
-    reverse flows.  The result's detail also has the gains with CBQ (class-based queueing), which
-    stands in for the router.
+    A mark tells the paper's router whether a packet is for the queue of flows that want throughput
+    (NewReno) or for that of flows that want low delay (Vegas).  "Masked" flows have the mark of the
+    other law.  Here 1 or 10 of the 20 NewReno flows are masked, with or without reverse flows.
+    These are the four cases, with the router in ns-3.  A flow gains if its rate exceeds that of a
+    NewReno flow when no flow is masked, by more than two standard errors.
+
+    The result's detail also has the gains with CBQ (class-based queueing), which stands in for the
+    router in ns-2.  Its ``missing`` says why a failure would leave the question open: the paper
+    says that a flow "could" gain, and we test only a few settings.
     """
-    # groups of flows: 0 NewReno, 1 Vegas, 2 those with a wrong mark
+    # groups of flows: 0 NewReno, 1 Vegas, 2 masked flows
     rows, gains = [], []
     for setting in SETTINGS:
         right = rates(dumbbell(), setting, runs)[:, 0]
-        for number in (1, HALF):
+        for number in (1, HALF_OF_NEWRENO):
             masked = rates(dumbbell(masked=(number, 0)), setting, runs)[:, 2]
             more, error = difference_and_error(masked, right)
-            if setting != BY_CBQ_BOTH:
+            if setting != CBQ_WITH_REVERSE:
                 gains.append(more > 2 * error)
             rows.append(f"{number} {setting} {more:+.0f} +- {2 * error:.0f}")
     return Found(
@@ -461,7 +467,8 @@ def _part_kept_by_vegas(setting: str, runs: Runs) -> list[float]:
     The list has this part for 1 and for 10 such flows.  ``setting`` says whether the paper's router
     or class-based queueing (CBQ) runs, and whether there are reverse flows.
     """
-    scenes = [dumbbell(masked=(k, 0)) for k in (0, 1, HALF)]  # k NewReno flows are wrongly marked
+    # k NewReno flows are wrongly marked
+    scenes = [dumbbell(masked=(k, 0)) for k in (0, 1, HALF_OF_NEWRENO)]
     vegas = 1  # the group of Vegas flows
     undisturbed, *beside = (rates(scene, setting, runs)[:, vegas] for scene in scenes)
     return [float((rate / undisturbed).mean()) for rate in beside]
@@ -509,7 +516,7 @@ def mismarking() -> list[Record]:
         for who, masked in (
             ("a Vegas flow marked as NewReno", (0, 1)),
             ("one NewReno flow marked as Vegas", (1, 0)),
-            ("half of the NewReno flows marked as Vegas", (HALF, 0)),
+            ("half of the NewReno flows marked as Vegas", (HALF_OF_NEWRENO, 0)),
         )
     ] + [
         Record(
