@@ -124,20 +124,19 @@ def moved_window(
 
     Each of these packets was delivered or lost.  ``random_drops`` is the expected number of those
     that random loss and RED dropped.  In the step the ratio of backlog to window goes from ``g0``
-    to ``g1``.  Slow start ends in this step if the backlog reaches gamma, or by a drop (see the
-    comment below).
+    to ``g1``.  In slow start each of the ``acks`` packets enlarges the window; slow start ends in
+    this step if the backlog reaches gamma, or by a drop.
+
+    In TCP one drop multiplies the window W by ``decrease``.  In slow start this model adds up
+    ``random_drops`` over the steps.  When the sum reaches 1, W is multiplied by ``decrease`` once,
+    and slow start ends.  Outside slow start the drops reduce W smoothly: in each step W is
+    multiplied by exp(-(1 - decrease) random_drops) (Misra, Gong and Towsley 2000).
     """
     W, cap, floor = senders.window[i], flows.max_window[i], flows.min_window[i]
-    # `random_drops` is the expected number of drops by random loss and RED that the sender detects
-    # in this step. In TCP one drop multiplies the window W by `decrease`. In slow start this model
-    # adds up `random_drops` over the steps. When the sum reaches 1, W is multiplied by `decrease`
-    # once, and slow start ends. Outside slow start the drops reduce W smoothly: in each step W is
-    # multiplied by exp(-(1 - decrease) random_drops) (Misra, Gong and Towsley 2000). ACKs change W
-    # in the same step, but the code computes one change after the other. To keep the error small,
-    # it makes one half of the change by drops before the change by ACKs, and the other half after
-    # it (Strang splitting). Each half multiplies W by `yields`, the square root of the factor
-    # above.
-    yields = np.exp(-0.5 * (1.0 - flows.decrease[i]) * random_drops)
+    # Drops and ACKs change W in the same step, but the code computes one change after the other. To
+    # keep the error small, it applies the square root of the factor for drops twice, before the
+    # change by ACKs and after it (Strang splitting).
+    root_of_cut = np.exp(-0.5 * (1.0 - flows.decrease[i]) * random_drops)
     if senders.in_slow_start[i]:
         senders.expected_drops[i] += random_drops
         up = min(W + (np.exp(flows.slow_start_growth[i]) - 1.0) * acks, cap)
@@ -149,12 +148,12 @@ def moved_window(
         part = fraction_until(W, up, g0, g1, flows.gamma[i])
         senders.in_slow_start[i] = False
         W, acks, g0 = W + part * (up - W), (1.0 - part) * acks, g0 + part * (g1 - g0)
-        yields = 1.0
-    W = max(W * yields, floor)
+        root_of_cut = 1.0  # the drops of this step are in ``expected_drops``
+    W = max(W * root_of_cut, floor)
     W = congestion_avoidance(
         W, acks, flows.growth[i], g0, g1, flows.lower[i], flows.upper[i], floor, cap
     )
-    return float(max(W * yields, floor))
+    return float(max(W * root_of_cut, floor))
 
 
 @jit
