@@ -30,13 +30,14 @@ FAR_OFF = 5  # standard errors: answers "neither found" with a larger error are 
 
 
 def draw(seed: int, k: int) -> Scenario:
-    """The ``k``-th random case."""
+    """Random case number ``k``, from 0 on; a case depends only on ``seed`` and ``k``."""
     rng = np.random.default_rng([seed, k])
     n = int(rng.integers(1, 6))
     variant = ("ns2", "ns2", "linux")[rng.integers(3)]
     laws = [LAWS[rng.integers(5)] for _ in range(n)]
     if rng.random() < 0.3:
         laws = [laws[0]] * n
+    # Linux always uses SACK, so reno, newreno and sack are the same there, and it has no Tahoe
     if variant == "linux":
         laws = ["vegas" if law == "vegas" else "reno" for law in laws]
 
@@ -55,7 +56,7 @@ def draw(seed: int, k: int) -> Scenario:
         flows.append(replace(flow, alpha=alpha, beta=beta) if law == "vegas" else flow)
     capacity = float(np.round(np.exp(rng.uniform(math.log(100.0), math.log(2000.0)))))
     link = Link(capacity, buffer=float(rng.integers(3, 60)))
-    return Scenario((link,), tuple(flows), run=Run(600.0, 200.0))
+    return Scenario((link,), tuple(flows), run=Run(duration=600.0, warmup=200.0))
 
 
 def long_run(scenario: Scenario) -> Floats:
