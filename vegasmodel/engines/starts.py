@@ -20,8 +20,8 @@ def random_delays(scenario: Scenario, k: int) -> tuple[np.random.Generator, Floa
     The delays are at most ``start_jitter``; they are to be added to the scenario's start times.
     """
     rng = np.random.default_rng([scenario.run.seed, k])
-    # For ns-2, this number is the seed of ns-2's own generator. It is drawn here, too, so that the
-    # numbers that follow are the same.
+    # The run of ns-2 draws the seed of ns-2's own generator first. We draw and discard this number,
+    # so that the delays that follow are the same in both.
     rng.integers(1, 2**31 - 1)
     return rng, rng.uniform(0.0, 1.0, len(scenario.members)) * scenario.run.start_jitter
 
