@@ -124,16 +124,12 @@ def _default_range(scenario: Scenario, field: Field) -> Range:
 
     Raises ``FieldError`` if the scenario's own value of the field does not suggest a range.
     """
-    finite_value = field.of(scenario)
-    finite_value = (
-        float(finite_value)
-        if isinstance(finite_value, (int, float)) and math.isfinite(finite_value)
-        else math.nan
-    )
+    given = field.of(scenario)
+    finite = isinstance(given, (int, float)) and math.isfinite(given)
     longest = max(member.rtt for member in scenario.members)
     least = min(member.rtt for member in scenario.members)
     product = max(link.capacity for link in scenario.links) * longest  # bandwidth times delay
-    present = 0.0 if math.isnan(finite_value) else finite_value
+    present = float(given) if finite else 0.0
     if field.key in FIXED_RANGES:
         return Range(*FIXED_RANGES[field.key])
     if field.key == "buffer" or field.queue:  # buffers, and RED's thresholds
@@ -150,10 +146,8 @@ def _default_range(scenario: Scenario, field: Field) -> Range:
         return Range(0.0, scenario.run.warmup, log=False)
     if isinstance(field.plain, Integer):
         return Range(max(field.plain.low, 1), max(100, 4 * int(present)), log=True)
-    if not finite_value > 0:
+    if not present > 0:
         wrong, allowed = "gives no range to search", "give one with between, as LOW:HIGH"
-        raise FieldError(field.name, field.of(scenario), allowed, wrong=wrong)
+        raise FieldError(field.name, given, allowed, wrong=wrong)
     rule = field.plain
-    return Range(
-        max(finite_value / FACTOR, rule.low), min(finite_value * FACTOR, rule.high), log=True
-    )
+    return Range(max(present / FACTOR, rule.low), min(present * FACTOR, rule.high), log=True)
