@@ -188,7 +188,7 @@ def _write_estimates(
     notes, run = Notes(), dict[str, str]()
     for entry in filled:
         if entry.key.startswith("run."):
-            run[entry.key[4:]] = _in_microseconds(entry.value)
+            run[entry.key[4:]] = _seconds_as_text(entry.value)
             notes["", 0, entry.key[4:]] = entry.how
             continue
         place = _split_key(entry.key)
@@ -375,9 +375,9 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
             entry["variant"] = stack
         first = 0.0 if firsts is None else float(firsts[i])
         if 0.0 < first < end:
-            entry["start"] = _in_microseconds(first)
+            entry["start"] = _seconds_as_text(first)
         if flow in stops and max(first, 0.0) < stops[flow]:
-            entry["stop"] = _in_microseconds(stops[flow])
+            entry["stop"] = _seconds_as_text(stops[flow])
         if flow in windows:
             entry["initial_window"] = f"{windows[flow]:g} pkt"
         if sizes[i] not in (None, packet_size):
@@ -390,7 +390,7 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     return flows
 
 
-def _in_microseconds(time: float) -> str:
+def _seconds_as_text(time: float) -> str:
     """A time in s as text, rounded to microseconds, the resolution of most traces."""
     return f"{time:.6f}".rstrip("0").rstrip(".") + " s"
 
