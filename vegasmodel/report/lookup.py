@@ -59,11 +59,11 @@ def explain(name: str) -> str:
     if name in known:
         found = [name]
     else:
-        columns = [each for each in known if word in (each.lower(), *each.lower().split())]
+        with_word = [each for each in known if word in (each.lower(), *each.lower().split())]
         of_files = keys_like(word)
         # keys of scenario files come first if the word is a whole key
         is_key = any(key.partition(".")[2] == word for key in of_files)
-        found = [*of_files, *columns] if is_key else [*columns, *of_files]
+        found = [*of_files, *with_word] if is_key else [*with_word, *of_files]
         found = found or [each for each in ASSUMPTIONS if word in each.split("-")]
     if not found:
         bare_keys = [key.partition(".")[2] for key in keys()]
