@@ -96,9 +96,10 @@ def print_results(
 def _print_group_tables(scenario: Scenario, results: Sequence[Prediction]) -> None:
     """Print the tables about groups (entries ``[[flow]]``) and laws, in the form that fits.
 
-    The terminal may be too narrow for a column per group and a column per pair of groups. Then the
-    groups are in rows, and further tables give only the ratios to the first group. A line says that
-    the JSON document has the others.
+    If the terminal is too narrow for a column per pair of groups, further tables give only the
+    ratios to the first group, and a line says that the JSON document has the others. If it is too
+    narrow for a column per group, too, or there are more than ``MAX_GROUP_COLUMNS`` groups, the
+    groups are in rows.
     """
     out = console()
     n = len(scenario.flows)
