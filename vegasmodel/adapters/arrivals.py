@@ -248,10 +248,10 @@ def _passes_edge(
     # the flow is alone: its bandwidth-delay product and its queue in the steady state, packets
     capacity, delay = earlier[-1], delays[1]
     product, queue = capacity * np.array([[rtt], [delay]])
-    # ``end`` is the least window with which slow start can end: it ends with a backlog of gamma or
-    # before, and leaves the part ``PART_KEPT`` of the window
-    gamma_reached = PART_KEPT * (product + gamma)
-    end = np.minimum(settling.slow_start_ends(np.array([gamma]), product), gamma_reached)
+    # ``end`` is the least window with which slow start can end. If the link is full, it ends with a
+    # backlog of gamma (``left_at_gamma``); it may end before. Both include Vegas's reduction then.
+    left_at_gamma = PART_KEPT * (product + gamma)
+    end = np.minimum(settling.slow_start_ends(np.array([gamma]), product), left_at_gamma)
     # each round trip of slow start doubles the window, so the last one may pass the steady state
     return bool(2.0 * end > product + queue)
 

@@ -97,10 +97,9 @@ def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str
     share = shares[bottleneck] * scenario.packet_size / scenario.size_of(group)
     window = min(share * member.rtt, group.max_window)  # with which the flow gets this share
     first = first_window(scenario, group)
-    # such a flow's start is a part of the averages, so its window is looked at until its stop
     starts_after_warm_up = run.warmup <= member.start
     end, until = run.warmup, "the end of the warm-up"
-    if starts_after_warm_up:
+    if starts_after_warm_up:  # its start is meant to be a part of the averages
         end, until = member.stop, "its stop"
     round_trips = (end - member.start) / member.rtt
     if round_trips < math.log2(max(window / first, 1.0)):
@@ -121,8 +120,7 @@ def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str
         detail = (
             f"slow start of {member.name} ends at a window of at most {reached:.4g} packets; then "
             f"it grows by a packet a round trip, and has {round_trips:.4g} round trips until "
-            f"{until}; "
-            f"for a fair share it needs {window:.4g} packets"
+            f"{until}; for a fair share it needs {window:.4g} packets"
         )
         return Assumption(NAME, False, detail)
     repair = 0.0 if starts_after_warm_up else _first_repair(scenario, member, bottleneck, share)
