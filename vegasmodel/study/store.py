@@ -174,9 +174,9 @@ def _make(path: Path, layout: Layout, chunks: tuple[int, ...]) -> None:
 def _empty(layout: Layout, chunks: tuple[int, ...]) -> dict[str, bytes]:
     """The files of an empty store: each file's path in the store's folder, and its contents.
 
-    The coordinates have their values.  Each variable has the value of ``BLANKS`` at every point, as
-    nothing is computed yet.  ``chunks`` is the shape of a block of the grid; each file of a
-    variable will hold one block.
+    The coordinates have their values.  Each variable has its blank value (``BLANKS``,
+    ``BLANK_NUMBER``) at every point, as nothing is computed yet.  ``chunks`` is the shape of a
+    block of the grid; each file of a variable will hold one block.
     """
     import zarr
     from zarr.abc.buffer import Buffer

@@ -243,7 +243,8 @@ def _slope(scenario: Scenario, model: str, varied: Input, step: float) -> tuple[
 
     The second value that is returned is a text.  It says why some derivatives are NaN, or is empty.
     """
-    # the derivative is the sum of weight times result, over k steps from the input's own value
+    # the derivative is the sum of weight times result, divided by the step; ``weights`` has for
+    # each k the weight of the result k steps from the input's own value
     weights = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}  # central differences
     upward = {0: -11 / 6, 1: 3.0, 2: -1.5, 3: 1 / 3}  # one-sided, if smaller values are not allowed
     downward = {-k: -weight for k, weight in upward.items()}  # if larger values are not allowed

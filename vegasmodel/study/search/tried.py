@@ -41,9 +41,10 @@ class Tried:
 
     The quantity is that of the target, such as a share.  ``values`` holds all values of the field
     that were tried, sorted.  ``differences`` holds the model's quantity at each of them, minus the
-    target (NaN if the model has no result).  So the search looks for differences of 0.  ``field``
-    is the searched field, ``range`` the searched range of its values, and ``target`` the target.  A
-    value also counts as a solution if the quantity differs from the target by at most
+    target (NaN if the model has no result).  So the search looks for differences of 0.
+
+    ``field`` is the searched field, ``range`` the searched range of its values, and ``target`` the
+    target.  A value also counts as a solution if the quantity differs from the target by at most
     the fraction ``within`` of it.  ``count`` counts the values for the progress line.
     """
 
