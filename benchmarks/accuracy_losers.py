@@ -1,6 +1,6 @@
 """Measures in ns-2 how often a source loses a packet that left the sender right after another.
 
-    python -m benchmarks.accuracy_losers
+    python -m benchmarks.accuracy_losers [--families NAME ...] [--cases N] [--seed S]
 
 When a window grows, one ACK releases two packets at the same instant. The second of them is lost if
 the queue is at its longest; otherwise a packet is lost later, where packets of two sources meet at
@@ -70,7 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--families", choices=tuple(DRAWN), nargs="*", default=tuple(DRAWN))
     parser.add_argument("--cases", type=at_least(1), default=CASES, help="of each family")
-    parser.add_argument("--seed", type=at_least(0), help="of all families")
+    parser.add_argument("--seed", type=at_least(0), help="of all families; default: one for each")
     options = parser.parse_args()
     for family in options.families:
         seed = DRAWN[family] if options.seed is None else options.seed
