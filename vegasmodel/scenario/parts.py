@@ -256,14 +256,15 @@ class Flow(ShownAsCall):
     send_jitter: OrText[float | None] = field(TIME, None)
     delay_noise: OrText[float] = field(TIME, 0.0)
     match: str | None = field(Text(LONGEST_MATCH), None)
-    # the fields that the user did not give; ``write_table`` and ``repr`` leave them out again
+    # of an instance: the fields in which it filled in a default that depends on others, such as the
+    # law; copies choose it anew, and ``write_table`` and ``repr`` leave it out
     _filled: ClassVar[Sequence[str]] = ()
 
     def __post_init__(self) -> None:
         """Check the fields, and fill in the defaults that depend on the law or the TCP variant."""
         rtt: object = self.rtt  # as the user gave it: text becomes a float in the next line
         super().__post_init__()
-        warn_of_ms(rtt, 4)  # the user's line ``Flow(...)`` is 4 calls up
+        warn_of_ms(rtt, 4)  # 4: the caller of ``__init__``, which has called this method
         stack, law = STACKS[self.variant], laws.find(self.law)
         defaults = {
             "name": self.law,

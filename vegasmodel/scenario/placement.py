@@ -175,7 +175,8 @@ def _large_acks_meet(scenario: Scenario, link: Link, direction: str, neglected: 
     """
     members = [m for m in scenario.members if m.flow.direction == direction]
     members = [m for m in members if link in scenario.path(m.flow)]
-    returns = set()  # for each flow its path, and the access delay from the last link back, in s
+    # for each flow its path, and the delay of its access link at the receiver, one way, in s
+    returns = set()
     for member in members:
         # with random delays, all the access delay lies before the first link
         leg = 0.0 if member.flow.delay_noise > 0.0 else access_leg(scenario, member)
