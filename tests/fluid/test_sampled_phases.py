@@ -449,6 +449,16 @@ def test_a_packet_waits_at_the_receiver_of_linux_as_long_as_in_rounds(
     assert found[0] == pytest.approx(found[1], abs=0.05)
 
 
+def test_the_only_packet_of_a_first_window_may_wait_at_the_receiver() -> None:
+    """ns-2 2.35 answers not even the first packet at once; there 0.506 of 5 packets wait."""
+    more = {"delayed_ack": True, "initial_window": 1.0, "max_window": 5.0, "send_jitter": 0.0}
+    flow = Flow("sack", 0.25, variant="ns2", **more)
+    run_of_2_35 = Run(100.0, 20.0, runs=1, ns2_defaults="2.35")
+    case = Scenario((Link(2000.0, buffer=100.0),), (flow,), run=run_of_2_35)
+    waits = 5.0 - vm.predict(case, "fluid").throughput[0] * 0.25
+    assert waits == pytest.approx(0.506, abs=0.03)
+
+
 def test_a_packet_at_its_receiver_brings_no_ack_to_a_growing_window() -> None:
     """An odd window of N packets gets (N - 1)/2 ACKs in a round trip, each of which adds 1/N.
 

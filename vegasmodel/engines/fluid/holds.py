@@ -89,7 +89,8 @@ def held_alone(stack: Stack, rtt: float, limit: float, first: float, capacity: f
             last = max(last + 1.0 / capacity, now + rtt)
             packets.append(last)
             in_flight += 1
-        if receiver.ends <= packets[0]:
+        # without packets on the way the only packet of a first window of 1 waits at the receiver
+        if not packets or receiver.ends <= packets[0]:
             now, acked = receiver.ends, 1
             receiver.expires()
         else:
