@@ -14,6 +14,7 @@ packets of one flow, without any queue.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import deque
 
@@ -73,6 +74,7 @@ class _Receiver:
         return (at // TICK + math.ceil(pause / TICK) + 1.0) * TICK
 
 
+@functools.lru_cache(maxsize=1000)  # flows of a group often have the same RTT
 def held_alone(stack: Stack, rtt: float, limit: float, first: float, capacity: float) -> float:
     """The mean number of packets that wait for a delayed ACK, if no packets queue at the link.
 

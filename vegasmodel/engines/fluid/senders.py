@@ -16,8 +16,8 @@ from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.laws import find, foreign
 from vegasmodel.laws.law import FUNCTIONS, Law, Recovery
 from vegasmodel.laws.source import MOST_NUMBERS
-from vegasmodel.scenario import Flow, Red, Scenario
-from vegasmodel.scenario.placement import stack
+from vegasmodel.scenario import Flow, Member, Red, Scenario
+from vegasmodel.scenario.placement import stack, work
 from vegasmodel.stacks import STACKS
 from vegasmodel.stacks.stack import Stack
 
@@ -69,13 +69,7 @@ def senders(scenario: Scenario) -> np.ndarray:
         limit = flow.max_window // 1
         odd = math.isfinite(limit) and limit % 2 == 1
         flows[i]["holds_at_limit"] = odd and flow.delayed_ack and not smooth
-        # ns-2's Vegas doubles its window in every other round trip, which ``holds`` does not know
-        doubles = flows[i]["starts_slowly"] and flows[i]["doubling"] == 1
-        doubles = doubles or (flows[i]["starts_slowly"] and not flows[i]["decides_slow_start"])
-        if flows[i]["holds_at_limit"] and doubles and 1.0 < limit <= MOST:
-            runs, first = _runs(scenario, flow), float(flows[i]["initial_window"])
-            sent_in = scenario.transmission(flow)
-            flows[i]["held_alone"] = held_alone(runs, member.rtt, limit, first, 1.0 / sent_in)
+        flows[i]["held_alone"] = _held_alone(scenario, member, flows[i])
     flows["number"], flows["rank"] = np.arange(flows.size), rank(scenario)
     _set_order(scenario, flows)
     return flows
@@ -120,6 +114,23 @@ def _set_order(scenario: Scenario, flows: np.ndarray) -> None:
     flows["in_line"] = flows["whole_window"] & _in_line(scenario)
     cubic = [find(member.flow.law).is_cubic for member in scenario.members]
     flows["compares"] = flows["in_line"] & cubic
+
+
+def _held_alone(scenario: Scenario, member: Member, sender: np.void) -> float:
+    """How many packets wait at the receiver at an odd limit, if no packets queue; 0: not known.
+
+    ``sender`` is the flow's record, in which this number (``holds.held_alone``) is still missing.
+    ns-2's Vegas doubles its window in every other round trip of slow start. The module ``holds``
+    does not know this rule.
+    """
+    limit = member.flow.max_window // 1
+    doubles = sender["doubling"] == 1 or not sender["decides_slow_start"]
+    known = sender["holds_at_limit"] and sender["starts_slowly"] and doubles
+    if not known or not 1.0 < limit <= MOST:
+        return 0.0
+    runs, first = _runs(scenario, member.flow), float(sender["initial_window"])
+    capacity = scenario.links[0].capacity / work(scenario, member.flow)  # in the flow's packets
+    return held_alone(runs, member.rtt, limit, first, capacity)
 
 
 def rank(scenario: Scenario) -> np.ndarray:
