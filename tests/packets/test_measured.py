@@ -301,7 +301,12 @@ def test_a_flow_that_stops_earlier_in_the_trace_is_said(more, said):
 
 
 @pytest.mark.parametrize(
-    ("lasts", "said"), [((3.0, 6.0), "a sends nothing after 3 s"), ((3.0, 3.0), None)]
+    ("lasts", "said"),
+    [
+        ((3.0, 6.0), "a sends nothing after 3 s"),
+        ((3.0, 3.0), None),
+        ((2.0, 4.0), "a sends nothing after 2 s"),  # the trace goes on after both
+    ],
 )
 def test_inspect_says_which_flows_end_before_the_others(lasts, said, tmp_path, capsys):
     path, file = str(tmp_path / "t.parquet"), tmp_path / "new.toml"
@@ -310,8 +315,8 @@ def test_inspect_says_which_flows_end_before_the_others(lasts, said, tmp_path, c
     assert inspect(path)["doubts"].get("same-ends") == said
     assert run(["new", str(file), "--from-trace", path]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert ("; the file has this time as `stop`." in told) is (said is not None)
-    assert 'stop = "3 s"' in file.read_text()
+    assert ("; the file says so with `stop`." in told) is (said is not None)
+    assert f'stop = "{lasts[0]:g} s"' in file.read_text()
 
 
 @pytest.mark.parametrize("stop", [None, 6.0])

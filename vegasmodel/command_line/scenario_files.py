@@ -87,7 +87,7 @@ def new(
         if "no-idle-flows" in doubts:
             doubts["no-idle-flows"] += "; left out"
         if "same-ends" in doubts:
-            doubts["same-ends"] += "; the file has this time as `stop`"
+            doubts["same-ends"] += "; the file says so with `stop`"
         words = [str(file), "--model", "all"]
         words += [word for path in laws for word in ("--laws", str(path))]
         first = "first correct the laws in it, which are guesses; then "

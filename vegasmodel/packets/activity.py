@@ -14,7 +14,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.packets.gaps import first_and_last_packets, packets_in_all
 from vegasmodel.packets.trace import Trace
 
-__all__ = ["ends_early", "idle_flows", "windows_a_round_trip"]
+__all__ = ["SAME_TIME", "ends_early", "idle_flows", "windows_a_round_trip"]
 
 # ``idle_flows`` compares a flow with these three limits. It has little to send if it is below all:
 MAX_PART_OF_LARGEST = 0.01  # its bytes, as a part of those of the flow that delivers most

@@ -11,7 +11,12 @@ import numpy as np
 
 from vegasmodel.fields.lists import few
 from vegasmodel.metrics import Floats
-from vegasmodel.packets.activity import ends_early, idle_flows, windows_a_round_trip
+from vegasmodel.packets.activity import (
+    SAME_TIME,
+    ends_early,
+    idle_flows,
+    windows_a_round_trip,
+)
 from vegasmodel.packets.capacity import bound_of_mean_size
 from vegasmodel.packets.estimate import bound_by_bytes, estimate
 from vegasmodel.packets.estimated import Estimate
@@ -110,7 +115,7 @@ def doubts(trace: Trace) -> dict[str, str]:
     - ``no-idle-flows``: every flow has data to send most of the time.
     - ``one-queue``: the packets of all flows of a capture wait in the same queue.
     - ``known-throughput``: each flow's throughput is known for at least 90 % of its time.
-    - ``same-ends``: no flow ends before the others do, at the end of the trace.
+    - ``same-ends``: all flows go on until the last of them ends.
     """
     idle = idle_flows(trace)
     found = {**trace.doubts, **unlikely_units(trace, idle)}
@@ -119,8 +124,11 @@ def doubts(trace: Trace) -> dict[str, str]:
         found["no-idle-flows"] = few(texts, clauses=True)
     if others := apart(trace, idle):
         found["one-queue"] = others
-    ends = {name: end for name, end in ends_early(trace).items() if name not in idle}
-    if 0 < len(ends) < len(trace.flows) - len(idle):
+    ends = ends_early(trace)
+    lasts = {name: ends.get(name, math.inf) for name in trace.flows if name not in idle}
+    latest = max(lasts.values(), default=math.inf)
+    ends = {name: end for name, end in lasts.items() if latest - end > SAME_TIME}
+    if ends:
         texts = [f"{name} sends nothing after {end:.4g} s" for name, end in ends.items()]
         found["same-ends"] = few(texts, clauses=True)
     delivered = trace.known("throughput")

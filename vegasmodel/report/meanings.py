@@ -153,8 +153,6 @@ ASSUMPTIONS = MappingProxyType(
         "losses may be wrong; `rounds` has these mechanisms",
         "same-vegas": "the model and the measurement have the same "
         "variant of Vegas (paper, ns-2, Linux)",
-        "same-ends": "all flows of the trace go on until it ends; if not, a scenario needs the "
-        "`stop` of the others, which `new --from-trace` writes",
         "same-starts": "flows start in the model when they start in the trace (`start`)",
         "same-stops": "flows stop in the model when they stop in the trace (`stop`). What the "
         "trace has of a flow after its `stop` is left out of the averages. If a flow stops earlier "
@@ -243,6 +241,8 @@ ASSUMPTIONS = MappingProxyType(
         "known-columns": "every column of a CSV table is known; an unknown one is not read",
         "known-packet-size": "the trace tells how large packets are",
         "one-packet-size": "a flow's packets have one size",
+        "same-ends": "all flows go on until the last of them ends; if not, a scenario needs the "
+        "`stop` of the others, which `new --from-trace` writes",
         "usual-units": "RTTs, windows and throughputs have plausible values, and bytes count from "
         "a flow's start; so their units are probably those assumed",
     }
