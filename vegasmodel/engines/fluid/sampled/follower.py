@@ -62,16 +62,16 @@ def lateness(flow: Sender, link: Bottleneck, shortest: float) -> float:
 
 
 @jit
-def in_a_row(late: float, left: float) -> float:
+def in_a_row(late: float, exponential: float) -> float:
     """How many packets in a row are late if each is late with the probability ``late``.
 
-    k packets are all late with the probability ``late``^k. So if ``left`` is a random number with
-    the standard exponential distribution, the result is a random number with the right
-    distribution: the largest k with -k ln ``late`` <= ``left``.
+    k packets are all late with the probability ``late``^k. So if ``exponential`` is a random number
+    with the standard exponential distribution, the result is a random number with the right
+    distribution: the largest k with -k ln ``late`` <= ``exponential``.
     """
     if late >= 1.0:
         return np.inf
-    packets: float = np.floor(left / -np.log(late)) if late > 0.0 else 0.0
+    packets: float = np.floor(exponential / -np.log(late)) if late > 0.0 else 0.0
     return packets
 
 
@@ -126,6 +126,73 @@ def arrives_later(
     return last % 1.0 > b + draw(now) * (most - b)
 
 
+@jit
+def packets_in_flight(flows: Table[Sender]) -> float:
+    """The number of packets in flight of all active flows."""
+    total = 0.0
+    for i in range(len(flows)):
+        if flows[i].active:
+            total += flows[i].in_flight
+    return total
+
+
+@jit
+def until_detection(flows: Table[Sender], now: LinkState) -> float:
+    """Seconds until the first flow detects an earlier loss; infinite if there is none."""
+    until = np.inf
+    for i in range(len(flows)):
+        if flows[i].active and flows[i].detection_in > 0.0:
+            until = min(until, flows[i].detection_in * (flows[i].rtt + now.delay))
+    return until
+
+
+@jit
+def rest_of_train(flow: Sender, now: LinkState) -> float:
+    """How many packets of the flow's train come after the one whose ACK enlarged the window.
+
+    The simulation knows this number (``spare_acks``) for a flow whose packets follow one another,
+    if its law fixes the ACK at which the window grows. For other flows the ACK is drawn at random.
+    """
+    known = flow.in_train and (flow.grows_by_acks or flow.once_a_round or flow.in_line)
+    return max(flow.spare_acks, 0.0) if known else flow.in_flight * draw(now)
+
+
+@jit
+def first_on_time(
+    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, total: float,
+    exponential: float, ago: float,
+) -> tuple[int, int, float, bool]:  # fmt: skip
+    """Find the first packet that is not late after the two that one ACK to flow ``grew`` released.
+
+    Packets arrive in this order: first those of ``grew`` that come later in this round trip, then
+    those of the other flows, one train after another. A packet of a flow is late with the
+    probability ``lateness`` of this flow. So if the probabilities are equal, the number of late
+    packets has a geometric distribution. ``exponential`` is the random number from which
+    ``in_a_row`` computes it. ``total`` is the number of packets in flight of all flows.
+
+    Returns the flow of this packet (-1 if all packets of a round trip are late), the flow whose
+    train is just ahead, the number of late packets before it, and whether it is the first packet of
+    its train. A receiver that delays its ACKs acknowledges two packets at once, so packets are late
+    in pairs (``acked_at_once``).
+    """
+    flow, shortest = flows[grew], shortest_delay(flows)
+    late = lateness(flow, link, shortest)
+    behind = rest_of_train(flow, now)  # packets of the present train that are still to come
+    which, ahead, passed = grew, grew, 0.0
+    run = in_a_row(late, exponential) * flow.acked_at_once
+    while run > behind:  # the rest of this train is late
+        exponential += np.log(late) * behind / flow.acked_at_once
+        passed += behind
+        if passed > total:
+            return -1, ahead, passed, False
+        ahead = which
+        which, behind = next_train(flows, grew, now, passed, total, ago)
+        behind = max(behind, 1.0)
+        late = lateness(flows[which], link, shortest)
+        run = in_a_row(late, exponential) * flow.acked_at_once
+    return which, ahead, passed + run, run == 0.0
+
+
 @rare
 def follower(
     flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, over: float, ago: float
@@ -133,35 +200,14 @@ def follower(
     """The flow that loses a packet while the packets of all flows stay in order; -1 if none does.
 
     The buffer is full, and one ACK to flow ``grew`` has released two packets. They arrive ``ago``
-    seconds before the end of this step. If no packet is late, they arrive between the same two
-    departures, and the second is lost.
+    seconds before the end of this step. If the first of them is not late, both arrive between the
+    same two departures, and the second is lost. If it is late, both find room. But then the queue
+    is full, and the next packet that is not late is lost (``first_on_time``). So if all packets of
+    a flow with a longer RTT are late, this flow loses nothing in this way, and the other flows lose
+    all. Comments in the function explain the exceptions.
 
-    If the first of the two packets is late, both find room. But then the queue is full, and the
-    next packet that is not late is lost. Packets arrive in this order: first those of ``grew`` that
-    come later in this round trip, then those of the other flows, one flow after another. A packet
-    of each flow is late with the probability ``lateness``. If this probability is the same for all
-    flows, the number of late packets before the loss has a geometric distribution. If it is 1 for a
-    flow whose RTT is longer, this flow loses nothing in this way, and the other flows lose all.
-
-    There are six further rules:
-
-    - All packets of a round trip may be late. The queue then has room for one packet more. So
-      nothing is lost if there is only one packet too many. If there are more, ``grew`` loses its
-      second packet. ``over`` is the number of packets in flight for which link and buffer have no
-      room. It is a real number, below 1 if one packet is too many.
-    - If the first packet of a train is not late, but the last packet of the train ahead is, the two
-      arrive between the same two departures. The later one is lost (``arrives_later``).
-    - A receiver that delays its ACKs acknowledges two packets at once, so packets are late in
-      pairs.
-    - Such a receiver may hold back the last packet of a flow's train (the flow's packets in flight,
-      one behind the other). The queue is then longer by one packet while the flow's next train
-      passes (``queue.hold_back_from_train``). If the queue is too long only at that time, other
-      flows lose nothing.
-    - A flow that detects a loss stops sending for a while, which makes room. So nothing is lost if
-      a flow detects an earlier loss before the first packet that is not late arrives.
-    - In Linux each packet waits for a time of its own. So the second of the two packets may be late
-      although the first is not. The order in which the flows' trains arrive tells which packets
-      follow (``line.py``).
+    ``over`` is the number of packets in flight for which link and buffer have no room. It is a real
+    number, below 1 if one packet is too many.
 
     Returns the flow, and the time in seconds from the arrival of the two packets to the loss.
     """
@@ -171,36 +217,26 @@ def follower(
     late = lateness(flow, link, shortest)
     if late <= 0.0:
         return grew, 0.0
-    total, until = 0.0, np.inf  # packets in flight; seconds until a flow detects an earlier loss
-    for i in range(len(flows)):
-        if flows[i].active:
-            total += flows[i].in_flight
-            if flows[i].detection_in > 0.0:
-                until = min(until, flows[i].detection_in * (flows[i].rtt + now.delay))
-    left = -np.log(1.0 - draw(now))  # ``in_a_row``, for all packets up to the loss
-    if flow.in_line and in_a_row(late, left) == 0.0 and draw(now) < late:
-        left = -np.log(late) - np.log(1.0 - draw(now))
-    behind = max(flow.spare_acks, 0.0)
-    known = flow.in_train and (flow.grows_by_acks or flow.once_a_round or flow.in_line)
-    if not known:  # the window grows at a random ACK of the train
-        behind = flow.in_flight * draw(now)
-    which, ahead, passed = grew, grew, 0.0
-    run = in_a_row(late, left) * flow.acked_at_once
-    while run > behind:  # the rest of this train is late
-        left += np.log(late) * behind / flow.acked_at_once
-        passed += behind
-        if passed > total:
-            return (-1 if over < 1.0 else grew), 0.0
-        ahead = which
-        which, behind = next_train(flows, grew, now, passed, total, ago)
-        behind = max(behind, 1.0)
-        late = lateness(flows[which], link, shortest)
-        run = in_a_row(late, left) * flow.acked_at_once
-    passed += run
-    if passed >= link.capacity * (until - now.step + ago):
+    exponential = -np.log(1.0 - draw(now))
+    # In Linux each packet waits for a time of its own. So the second of the two packets may be late
+    # although the first is not.
+    if flow.in_line and in_a_row(late, exponential) == 0.0 and draw(now) < late:
+        exponential = -np.log(late) - np.log(1.0 - draw(now))
+    total = packets_in_flight(flows)
+    which, ahead, passed, begins = first_on_time(flows, grew, now, link, total, exponential, ago)
+    # If all packets of a round trip are late, the queue has room for one packet more.
+    if which < 0:
+        return (-1 if over < 1.0 else grew), 0.0
+    # A flow that detects a loss stops sending for a while, which makes room.
+    if passed >= link.capacity * (until_detection(flows, now) - now.step + ago):
         return -1, 0.0
+    # A receiver that delays ACKs may hold back the last packet of the train of ``grew``. The queue
+    # is then longer by one packet while the flow's next train passes
+    # (``queue.hold_back_from_train``). If it is too long only then, other flows lose nothing.
     if which != grew and over <= flow.held_back:
         return -1, 0.0
-    if run == 0.0 and arrives_later(flows[ahead], flows[which], now, link, shortest):
+    # The last packet of a train is late, and the first of the next train is not. So both arrive
+    # between the same two departures, and the later one is lost.
+    if begins and arrives_later(flows[ahead], flows[which], now, link, shortest):
         which = ahead
     return which, passed / link.capacity

@@ -24,29 +24,30 @@ from vegasmodel.engines.tables import Table, jit, rare
 
 
 @jit
+def new_in_later_round(flow: Sender) -> float:
+    """New packets in flight in the third round trip of a recovery without SACK, or a later one.
+
+    The sender retransmits the next lost packet, and usually sends nothing else. But at RED the last
+    lost packets may be far apart. When one of them is repaired, the window moves on by many
+    packets, and has room for new ones. ns-2's NewReno then sends two new packets at the partial
+    ACK, and two more at each duplicate ACK. Each new packet in flight causes one duplicate ACK. So
+    n new packets in one round trip lead to 2 n + 2 in the next: n + 2 doubles. The number in the
+    last round trip is known (``new_at_end``, see ``holes.py``). So j round trips before the last
+    one there are (``new_at_end`` + 2)/2^j - 2 new packets, but at least 0.
+    """
+    to_last = 2.0 ** np.floor(flow.recovery_left)  # 2^j, where j round trips are left
+    new: float = max((flow.new_at_end + 2.0) / to_last - 2.0, 0.0)
+    return new
+
+
+@jit
 def recovering(flow: Sender) -> float:
     """Packets in flight during a recovery without SACK, in which each round trip repairs one loss.
 
-    Let W be the window after the cut, and k the number of lost packets. Each round trip but the
-    last ends with a partial ACK: it reports that the retransmitted packet has arrived, but asks for
-    the next lost one. If partial ACKs deflate the window (RFC 2582, section 3), W packets are in
-    flight in each round trip. If they do not, the number depends on the round trip:
-
-    - First round trip: the sender retransmits the first lost packet. If n packets were outstanding
-      at the loss, n - k of them arrive, and each causes a duplicate ACK. Each duplicate ACK lets
-      one packet more be outstanding than the window W allows. So W + n - k may be outstanding:
-      the n old packets and W - k new ones (none if k exceeds W).
-    - Second round trip: the window now begins at the second lost packet. The packets sent after
-      this packet take up a part of the window, although most of them have arrived. The sender fills
-      the rest of the window with new packets, but sends at most W - k. At the beginning of the
-      recovery, ``recovery.on_loss`` stores the number of packets in flight in ``flight_later``.
-    - Later round trips: the sender retransmits the next lost packet, and usually sends nothing
-      else. But at RED the last lost packets may be far apart. When one of them is repaired, the
-      window moves on by many packets, and has room for new ones. ns-2's NewReno then sends two new
-      packets at the partial ACK, and two more at each duplicate ACK. Each new packet in flight
-      causes one duplicate ACK. So n new packets in one round trip lead to 2 n + 2 in the next:
-      n + 2 doubles. In the last round trip there are ``new_at_end`` (``holes.py``). So j round
-      trips before the last one there are (``new_at_end`` + 2)/2^j - 2, but at least 0.
+    Each round trip but the last ends with a partial ACK: it reports that the retransmitted packet
+    has arrived, but asks for the next lost one. If partial ACKs deflate the window (RFC 2582,
+    section 3), the packets in flight fill the window in each round trip. If they do not, the number
+    depends on the round trip. In each of them one packet is the retransmitted one.
 
     The result leaves out packets that are lost during the recovery. They count as outstanding until
     the recovery ends, so ``send`` adds them.
@@ -54,13 +55,17 @@ def recovering(flow: Sender) -> float:
     if flow.partial_deflates:
         return flow.cwnd
     passed = flow.holes - flow.recovery_left  # round trips since the recovery began
+    # First round trip: if n packets were outstanding at the loss of k packets, the n - k others
+    # cause duplicate ACKs. Each of these lets one packet more be outstanding than the window W
+    # allows. So W + n - k may be outstanding: n old packets and W - k new ones (none if k > W).
     if passed < 1.0:
         return max(flow.cwnd - flow.holes, 0.0) + 1.0
+    # Second round trip: the window now begins at the second lost packet. So the packets sent after
+    # that one take up a part of it. The rest has room for new packets, of which at most W - k are
+    # sent (``recovery.on_loss`` computes and stores the number).
     if passed < 2.0:
         return flow.flight_later
-    grows_by = 2.0 ** np.floor(flow.recovery_left)  # factor on n + 2 until the last round trip
-    new: float = max((flow.new_at_end + 2.0) / grows_by - 2.0, 0.0)
-    return 1.0 + new
+    return 1.0 + new_in_later_round(flow)
 
 
 @jit

@@ -19,10 +19,10 @@ from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Send
 from vegasmodel.engines.tables import Table, jit, rare
 
 # Probability that the queue has the greatest of three equally frequent lengths. The queue has three
-# lengths if packets of two RTTs are well mixed; the docstring of ``loser`` explains this.
+# lengths if packets of two RTTs are well mixed (``loser_of_mixed``).
 LONGEST = 1.0 / 3.0
-# ``loser`` draws at most so many pairs of packets, until it finds two that arrive between the same
-# two departures from the queue.
+# ``loser_of_mixed`` draws at most so many pairs of packets, until it finds two that arrive between
+# the same two departures from the queue.
 TRIES = 64
 
 
@@ -53,7 +53,7 @@ def mixing(a: Sender, b: Sender, link: Bottleneck) -> float:
       pairs are d transmission times apart.
 
     The result is the second number divided by the first, d / (p_a p_b N), but at most 1. The RTTs
-    are those with a full buffer. The function ``loser`` takes the result as a probability: that
+    are those with a full buffer. The function ``loser`` uses the result as the probability that
     packets meet as often as in random order.
     """
     c, room = link.capacity, link.room
@@ -119,96 +119,128 @@ def later(flows: Table[Sender], i: int, j: int, now: LinkState, link: Bottleneck
     return i if a % 1.0 > b % 1.0 else j
 
 
+@jit
+def count_rtts(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> int:
+    """Count the different RTTs of the active flows: 1, 2, or 3 for more than two.
+
+    RTTs that differ by less than a transmission time may count as one (``differ`` draws whether).
+    """
+    count, other = 1, 0.0  # ``other``: the latest RTT that differs from that of flow ``grew``
+    for i in range(len(flows)):
+        flow = flows[i]
+        if flow.active and flow.rtt != flows[grew].rtt:
+            if count == 1:
+                count = 2
+            elif count == 2 and differ(flow.rtt, other, now, link):
+                count = 3
+            other = flow.rtt
+    return count
+
+
+@jit
+def growth_of_all(flows: Table[Sender]) -> float:
+    """The sum of the growth of all windows that grow, in packets per second."""
+    growth = 0.0
+    for i in range(len(flows)):
+        if flows[i].active:
+            growth += max(flows[i].growth, 0.0)
+    return growth
+
+
+@rare
+def loser_of_trains(
+    flows: Table[Sender], grew: int, near: int, now: LinkState, link: Bottleneck, over: float,
+    ago: float,
+) -> tuple[int, float]:  # fmt: skip
+    """The result of ``loser`` if the packets of flows ``grew`` and ``near`` form separate trains.
+
+    Let flow L have the longer and flow S the shorter RTT, with a difference of d transmission
+    times. L's packets return d transmission times later than S's. So where S's train follows L's,
+    the end of L's train and the beginning of S's arrive together, and the queue grows by up to d
+    packets. It keeps this length while the rest of S's train arrives. Where L's train follows S's,
+    there is a gap, in which the queue gets shorter again. The buffer overflows where the queue is
+    longest:
+
+    - If S sends an additional packet, S loses this packet, or another one soon after.
+    - If L sends an additional packet, the queue is longer from then on. It is longest when packets
+      of both flows arrive, and the later one is then lost.
+
+    ``follower`` finds this flow, because it knows that L's packets arrive d transmission times
+    later. It assumes that the packets of a train keep their order. In Linux they do not, because
+    each packet waits for a time of its own. There the two cases are applied directly.
+    """
+    if flows[grew].in_train or not flows[grew].whole_window:  # in order; or not Linux
+        return follower(flows, grew, now, link, over, ago)
+    shorter = flows[grew].rtt < flows[near].rtt
+    return (grew if shorter else later(flows, grew, near, now, link)), 0.0
+
+
+@rare
+def loser_of_mixed(
+    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, regular: bool
+) -> int:
+    """The flow that loses a packet if packets of different RTTs are well mixed.
+
+    A random draw decides whether one ACK or two ACKs released the two packets that meet:
+
+    - ``regular``: there are two RTTs. Packets with the longer and with the shorter RTT then depart
+      from the queue in a nearly regular order. Let d be the difference of the RTTs in transmission
+      times, and K the number of packets with the longer RTT among d departures. The length of the
+      queue varies only with K, which is at most one above or below its mean. So the queue has three
+      lengths, which are assumed to be equally frequent. If it has the longest, ``grew`` loses its
+      second packet. Otherwise this packet finds room, and the queue is longer by one packet from
+      then on. The buffer overflows later, when packets that two ACKs have released meet.
+    - Otherwise the queue has many lengths. Let g be the number of packets per second by which the
+      windows grow, and m the number of meetings of two flows' packets per second. One ACK released
+      both packets with the probability g/(g + m), and two ACKs did with m/(g + m).
+
+    If two ACKs released them, the function draws pairs of packets until two of them meet. The later
+    packet of this pair is lost.
+    """
+    if regular and draw(now) < LONGEST:
+        return grew
+    growth = growth_of_all(flows)  # g
+    meetings = 0.5 * link.capacity  # m, per second
+    for _ in range(TRIES):
+        if not regular and draw(now) * (meetings + growth) >= meetings:
+            return grew  # one ACK released both packets
+        i, j = victim(flows, now), victim(flows, now)
+        if differ(flows[i].rtt, flows[j].rtt, now, link):
+            if draw(now) < mixing(flows[i], flows[j], link):
+                return later(flows, i, j, now, link)
+            continue
+        a, b = arrival(flows[i], now, link), arrival(flows[j], now, link)
+        if np.floor(a) != np.floor(b):
+            return i if a % 1.0 > b % 1.0 else j
+    return grew
+
+
 @rare
 def loser(
     flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, over: float, ago: float
 ) -> tuple[int, float]:
     """The flow that loses a packet because flow ``grew`` has sent one too many for a full buffer.
 
-    Returns this flow, and how many seconds after the arrival of the additional packet the loss
-    occurs. The flow is -1 if there is room after all. ``follower.follower`` explains when this is
-    so, and what ``over`` and ``ago`` mean.
-
     Each departure from the queue makes room for one packet. If two packets meet, that is, arrive
     between the same two departures, the later one is lost (Floyd and Jacobson 1992, on phase
-    effects).
+    effects). Which packets can meet depends on the RTTs:
 
-    - If one ACK to flow ``grew`` released both packets, ``grew`` loses the second one.
-    - If two ACKs released the packets, the function draws two packets at random, and the later one
-      is lost.
+    - All RTTs are equal. Packets released by different ACKs then arrive about one transmission time
+      apart, so they do not meet. All packets keep their order (``follower``).
+    - Two RTTs differ little. The packets of each flow depart as a train, and the trains mix slowly
+      (``loser_of_trains``). The probability of this case is 1 - ``mixing``. So the losses of a flow
+      do not jump if RTTs that are equal begin to differ.
+    - Otherwise packets of different flows are well mixed (``loser_of_mixed``).
 
-    If all RTTs are equal, packets released by different ACKs arrive about one transmission time
-    apart, so they do not meet. ``follower.follower`` then finds the flow. If RTTs differ, a random
-    draw decides whether one ACK or two ACKs released the two packets that meet:
-
-    - Suppose that there are two different RTTs, and that the packets are well mixed (``mixing``).
-      Packets with the longer and with the shorter RTT then depart from the queue in a nearly
-      regular order. Let d be the difference of the RTTs in transmission times of a packet, and K
-      the number of packets with the longer RTT among d departures. The length of the queue varies
-      only with K. In a regular order K is at most one above or below its mean. So the queue takes
-      three lengths, which are assumed to be equally frequent. If the queue has the longest of them,
-      ``grew`` loses its second packet. Otherwise this packet finds room, and the queue is longer by
-      one packet from then on. The buffer overflows later: when the queue is longest, and packets
-      that two ACKs have released meet.
-    - Otherwise the queue takes many lengths. Let g be the number of packets per second by which the
-      windows grow, and m the number of meetings of two flows' packets per second. Then one ACK
-      released both packets with the probability g/(g + m), and two ACKs did with m/(g + m).
-
-    If two RTTs differ little, the packets of each of the two flows depart as a train, and the
-    trains mix slowly (``mixing``). Let flow L have the longer and flow S the shorter RTT. L's
-    packets return d transmission times later than S's. So where S's train follows L's, the end of
-    L's train and the beginning of S's arrive together, and the queue grows by up to d packets. It
-    keeps this length while the rest of S's train arrives. Where L's train follows S's, there is a
-    gap, in which the queue gets shorter again. So with the probability 1 - ``mixing`` the buffer
-    overflows where the queue is longest. ``follower.follower`` finds the flow, because it knows
-    that L's packets arrive d transmission times later:
-
-    - If S sends an additional packet, S loses this packet, or another one soon after.
-    - If L sends an additional packet, the queue is longer from then on. If L's packets are always
-      late (as they are if d > 1), the buffer overflows when the queue has just reached its greatest
-      length. At that time packets of both flows arrive, and the later one is lost.
-
-    The two RTTs may differ by less than one transmission time (d < 1). Then ``mixing`` is nearly 0,
-    and nearly as many packets of L are late as of S. So the losses of a flow do not jump if RTTs
-    that are equal begin to differ.
-
-    In Linux each packet waits for a time of its own. So if RTTs differ by more, the packets of a
-    train do not keep their order, which ``follower`` assumes. If S sends an additional packet, S
-    then loses this packet; if L does, the later of two packets of S and L is lost.
+    Returns the flow, and how many seconds after the arrival of the additional packet the loss
+    occurs. The flow is -1 if there is room after all. ``follower.follower`` explains when this is
+    so, and what ``over`` and ``ago`` mean.
     """
-    # ``alike`` says whether all flows have the same RTT, and ``two`` whether there are at most two
-    # different RTTs. ``other`` is an RTT that differs from that of flow ``grew``. ``growth`` is the
-    # sum of the windows' growth in packets per second.
-    alike, two, other, growth = True, True, 0.0, 0.0
-    for i in range(len(flows)):
-        flow = flows[i]
-        if flow.active and flow.rtt != flows[grew].rtt:
-            two = two and (alike or not differ(flow.rtt, other, now, link))
-            alike, other = False, flow.rtt
-        if flow.active:
-            growth += max(flow.growth, 0.0)
-    if alike:
+    rtts = count_rtts(flows, grew, now, link)
+    if rtts == 1:
         return follower(flows, grew, now, link, over, ago)
     near = neighbour(flows, grew, now)
     mixed = mixing(flows[grew], flows[near], link) if near >= 0 else 1.0
     if draw(now) > mixed:
-        if flows[grew].in_train or not flows[grew].whole_window:
-            return follower(flows, grew, now, link, over, ago)
-        first = flows[grew].rtt < flows[near].rtt
-        return (grew if first else later(flows, grew, near, now, link)), 0.0
-    regular = two and mixed >= 1.0
-    if regular and draw(now) < LONGEST:
-        return grew, 0.0
-    meetings = 0.5 * link.capacity  # how often two packets meet, per second
-    for _ in range(TRIES):
-        if not regular and draw(now) * (meetings + growth) >= meetings:
-            return grew, 0.0
-        i, j = victim(flows, now), victim(flows, now)
-        if differ(flows[i].rtt, flows[j].rtt, now, link):
-            if draw(now) < mixing(flows[i], flows[j], link):
-                return later(flows, i, j, now, link), 0.0
-            continue
-        a, b = arrival(flows[i], now, link), arrival(flows[j], now, link)
-        if np.floor(a) != np.floor(b):
-            return (i if a % 1.0 > b % 1.0 else j), 0.0
-    return grew, 0.0
+        return loser_of_trains(flows, grew, near, now, link, over, ago)
+    return loser_of_mixed(flows, grew, now, link, rtts == 2 and mixed >= 1.0), 0.0

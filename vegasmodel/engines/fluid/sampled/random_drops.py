@@ -131,34 +131,73 @@ def lose_after_timeout(flow: Sender, now: LinkState, link: Bottleneck, g: float)
 
 
 @jit
-def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: float) -> None:
-    """Let the packets of a step arrive at RED (``arrives``), and then the bursts of this step.
-
-    In slow start a flow's packets arrive as a train, faster than the link sends them. Each ACK
-    releases two packets, and the link sends one of them before the next ACK comes. So the queue
-    grows by one packet with each ACK. The queueing delay s of the equations does not show this
-    queue, because equation (S1) spreads the packets in flight evenly over the round trip. So from
-    the arrival of such a train on, the function counts the waiting packets itself
-    (``red_waiting``). It stops when they are no more than c s packets, the queue of the equations;
-    c is the capacity. Packets that are dropped in this step do not count.
+def packets_between_bursts(flows: Table[Sender], now: LinkState, s: float) -> float:
+    """The number of packets of all flows that arrive at RED in a step, without bursts.
 
     A burst consists of packets that one ACK releases, for example at the end of a recovery in which
-    the sender has repaired one lost packet per round trip. After a burst, too, the queue is longer
-    than c s packets. In the next round trip ACKs release fewer packets, because the ACKs of the
-    burst come only at the end of that round trip.
+    the sender has repaired one lost packet per round trip. The ACKs of the burst come together at
+    the end of the next round trip. Until then fewer packets arrive: the function subtracts those
+    that these ACKs would have released, if they came evenly. ``s`` is the queueing delay.
     """
-    c, bursts, packets = link.capacity, now.red_waiting > 0.0, 0.0
+    packets = 0.0
     for i in range(len(flows)):
         flow = flows[i]
         if not flow.active:
             continue
-        if flow.bunch_left > 0.0:  # the ACKs of its last burst come later, together
+        if flow.bunch_left > 0.0:
             trips = now.step / (flow.rtt + s)
             flow.arrives = max(flow.arrives - flow.bunch * min(trips, flow.bunch_left), 0.0)
             flow.bunch_left -= trips
             flow.bunch = flow.bunch if flow.bunch_left > 0.0 else 0.0
         packets += flow.arrives
-        bursts = bursts or flow.at_once > 1.0 or flow.train_sent > 0.0
+    return packets
+
+
+@jit
+def queue_is_uneven(flows: Table[Sender], now: LinkState) -> bool:
+    """Whether more packets wait at RED than the equations say: in or after a burst or a train."""
+    uneven = now.red_waiting > 0.0
+    for i in range(len(flows)):
+        flow = flows[i]
+        if flow.active:
+            uneven = uneven or flow.at_once > 1.0 or flow.train_sent > 0.0
+    return uneven
+
+
+@jit
+def average_alone(
+    now: LinkState, link: Bottleneck, packets: float, before: float, after: float
+) -> None:
+    """Update RED's average for a step in which RED drops nothing, and ``packets`` packets arrive.
+
+    An arriving packet finds ``before`` packets at the beginning of the step, and ``after`` at its
+    end. While the queue is empty, the average moves at least once per transmission time.
+    """
+    at_empty_queue = max(before, after) == 0.0
+    moves = max(packets, link.capacity * now.step) if at_empty_queue else packets
+    part = 1.0 - (1.0 - link.weight) ** moves
+    now.red_average += part * (0.5 * (before + after) - now.red_average)
+    now.red_count = -1.0
+
+
+@jit
+def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: float) -> None:
+    """Let the packets of a step arrive at RED, and then the bursts of this step.
+
+    ``s`` is the queueing delay at the beginning of the step. By the equations c s packets then
+    wait, where c is the capacity. Equation (S1) gives this number: it spreads the packets in flight
+    evenly over the round trip. In two cases more packets wait, so the function counts them itself
+    (``red_waiting``) until they are no more than c s:
+
+    - In slow start a flow's packets arrive as a train, faster than the link sends them. Each ACK
+      releases two packets, and the link sends one of them before the next ACK comes. So the queue
+      grows by one packet with each ACK.
+    - In a burst, one ACK releases many packets (``packets_between_bursts``).
+
+    Otherwise, if RED cannot drop a packet in this step, only its average changes.
+    """
+    c, uneven = link.capacity, queue_is_uneven(flows, now)
+    packets = packets_between_bursts(flows, now, s)
     if now.time < now.ordered_until:
         now.red_waiting = block_by_block(flows, now, link, now.red_waiting, s)
         return
@@ -166,32 +205,28 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
     before, after = max(c * s - 0.5, 0.0), max(c * now.delay - 0.5, 0.0)
     longest = max(before, after)
     queue = max(now.red_waiting, before)
-    if not bursts and (longest <= 1.0 or max(now.red_average, longest) < link.min_threshold):
-        # how often RED's average moves: at an empty queue at least once per transmission time
-        moves = max(packets, c * now.step) if longest == 0.0 else packets
-        part = 1.0 - (1.0 - link.weight) ** moves
-        now.red_average += part * (0.5 * (before + after) - now.red_average)
-        now.red_count = -1.0
+    if not uneven and (longest <= 1.0 or max(now.red_average, longest) < link.min_threshold):
+        average_alone(now, link, packets, before, after)
         resends_arrive(flows, now, link, s, after)
         count_sent(flows)
         return
-    # packets that the link sends; without bursts the queue goes from ``before`` to ``after``
-    served = c * now.step if bursts or longest == 0.0 else before + packets - after
+    # packets that the link sends; by the equations the queue goes from ``before`` to ``after``
+    served = c * now.step if uneven or longest == 0.0 else before + packets - after
     queue = one_by_one(flows, now, link, packets, queue, served)
     resends_arrive(flows, now, link, s, queue)
     count_sent(flows)
-    lines_up = -1
+    begins = -1  # the flow whose burst begins to arrive in blocks; -1: none
     for i in range(len(flows)):
         if flows[i].active and flows[i].at_once > 1.0:
             queue = burst_arrives(flows[i], now, link, queue)
             if s > 0.0 and begins_blocks(flows[i]):
-                lines_up = i
+                begins = i
     queue = min(queue, in_network(flows))  # no more packets wait than are in flight
-    if bursts:
+    if uneven:
         now.delay = delay(flows, now, c)  # without the packets that were dropped in this step
-    now.red_waiting = queue if bursts and queue > c * now.delay + 1.0 else 0.0
-    if lines_up >= 0:
-        line_up_behind(flows, lines_up, now, c, queue)
+    now.red_waiting = queue if uneven and queue > c * now.delay + 1.0 else 0.0
+    if begins >= 0:
+        line_up_behind(flows, begins, now, c, queue)
         now.red_waiting = queue
 
 

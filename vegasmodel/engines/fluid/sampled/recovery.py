@@ -27,7 +27,8 @@ from vegasmodel.engines.tables import jit, rare
 from vegasmodel.stacks.stack import MIN_RTO
 
 FINE_SLACK = 1.0 / 16.0  # part of an RTT by which ns-2's Vegas's v_timeout_ exceeds a steady RTT
-FRESH = 2.0  # value of ``Sender.resends`` at which all lost packets have been sent again
+# value of ``Sender.resends`` when all lost packets have been sent again, and a fresh one is next
+FRESH = 2.0
 
 
 @jit
@@ -161,43 +162,44 @@ def await_timer(flow: Sender, now: LinkState, lost: float, ago: float) -> None:
     flow.in_slow_start, flow.acks_left = not flow.fine_timer, 0.0
 
 
+@jit
+def resend_lost_packets(flow: Sender, g: float) -> float:
+    """Let a sender retransmit lost packets after a timeout for ``g`` round trips.
+
+    ns-2's Vegas keeps a window of two packets then, so it takes a round trip for each lost packet
+    (``await_timer``). Other senders retransmit a packet at each ACK. Returns for how many of the
+    ``g`` round trips no lost packet is left.
+    """
+    can_resend = g if flow.fine_timer else g * (flow.in_flight - flow.undetected)
+    to_resend = flow.resends - FRESH
+    flow.resends -= min(can_resend, to_resend)
+    return g * max(1.0 - to_resend / can_resend, 0.0)
+
+
 @rare
 def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
     """Let the ACKs of a step of ``g`` round trips end the backoff of the sender's timer.
 
     After a timeout the backoff lasts until the ACK of a fresh packet, one that was sent only once
-    (Karn and Partridge 1987). ``flow.resends`` counts down to this ACK:
+    (Karn and Partridge 1987). ``flow.resends`` counts down to this ACK, by 1 per round trip in its
+    last two stages:
 
-    - While it is above ``FRESH``, the sender still retransmits lost packets; ``resends`` -
-      ``FRESH`` is their number.
-    - While it falls from ``FRESH`` to 1, which takes a round trip, the first fresh packet is on its
-      way.
+    - Above ``FRESH``, ``resends`` - ``FRESH`` lost packets must still be retransmitted.
+    - From ``FRESH`` to 1, the first fresh packet is on its way.
     - At 1 the ACK of this packet comes. It ends the backoff, but still restarts the timer with the
       long timeout (tcp.cc: ``timerfix_`` is false).
     - At 0 the next ACK has restarted the timer with the usual timeout. This ACK comes at once if
       further packets are in flight, otherwise a round trip later.
 
     No ACK comes while all packets in flight are lost.
-
-    ns-2's Vegas also doubles the timeout at a fast retransmit. Then there are two cases. If the
-    window allows a fresh packet during the recovery, its ACK comes at the end of the recovery, and
-    ``resends`` begins at 1. Otherwise the first fresh packet is sent at the end of the recovery,
-    and ``resends`` begins at ``FRESH``.
-
-    After a timeout ns-2's Vegas keeps a window of two packets. So it retransmits the lost packets
-    one by one, a round trip each (``await_timer``).
     """
     if flow.recovery_left > 0.0 or silent(flow):
         return
     g = min(g, (now.time - flow.timeout_ends) / (flow.rtt + now.delay))
     if g <= 0.0:  # the timer has not expired yet
         return
-    if flow.resends > FRESH:  # first the lost packets; the rest of ``g`` is for what comes after
-        # lost packets that can be sent again in this step, and those that are still to be
-        can_send = g if flow.fine_timer else g * (flow.in_flight - flow.undetected)
-        to_send = flow.resends - FRESH
-        flow.resends -= min(can_send, to_send)
-        g *= max(1.0 - to_send / can_send, 0.0)
+    if flow.resends > FRESH:
+        g = resend_lost_packets(flow, g)
     flow.resends = max(flow.resends - g, 0.0)
     if flow.resends <= 1.0 + WINDOW_ERROR:  # the ACK of the fresh packet has come
         flow.backoff, flow.ignores_duplicates = 1.0, False
@@ -294,8 +296,11 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         flow.cwnd = flow.in_flight = new
         return
     if fast and flow.fine_timer:
+        # A fast retransmit doubles the timeout of ns-2's Vegas. With the duplicate ACKs, the window
+        # allows new + before - lost outstanding packets. If this is more than ``before``, the first
+        # fresh packet is sent in the recovery, and its ACK comes at the end. Otherwise the packet
+        # is sent at the end.
         back_off(flow)
-        # with the duplicate ACKs, the window allows new + before - lost outstanding packets
         flow.resends = max(flow.resends, 1.0 if new > lost else FRESH)
     if timer:
         if fast:  # a fast retransmit came first, and has cut the window

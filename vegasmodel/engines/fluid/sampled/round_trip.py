@@ -47,6 +47,35 @@ from vegasmodel.laws.vegas import PART_KEPT
 
 
 @jit
+def time_for_packets_in_hosts(flows: Table[Sender], now: LinkState, c: float) -> float:
+    """The seconds in which the link would send the packets that wait at random in their hosts.
+
+    The queueing delay of equation (S1) contains this time, because it counts all packets in flight
+    as queued for which the link has no room. But ns-2's Vegas measures its RTT from the end of a
+    wait in the host, so ``end_round`` subtracts the time. If flow j sends r_j packets per second
+    with a mean wait of w_j (``wait_in_host``), sum_j r_j w_j packets wait in hosts (Little's law).
+    """
+    waiting = 0.0
+    for i in range(len(flows)):
+        if flows[i].active:
+            waiting += flows[i].wait_in_host * moving(flows[i]) / (flows[i].rtt + now.delay)
+    return waiting / c
+
+
+@jit
+def part_sampled(flow: Sender, now: LinkState, g: float, c: float) -> float:
+    """Which part of the packets sent in a step of ``g`` round trips gives RTT samples.
+
+    It is 1 except for Vegas with equal RTTs (``samples_train``). There a round trip begins when the
+    first packet of the flow's train arrives at the queue. Only the delays while the train passes
+    the queue (``train_part``) count as samples.
+    """
+    if not flow.samples_train:
+        return 1.0
+    return min(max(train_part(flow, now, c) - flow.round_part, 0.0), g) / g
+
+
+@jit
 def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> float:
     """Add up for each flow the queueing delays of the packets that it sends in a step.
 
@@ -56,31 +85,19 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
     the link sends half of the added packets, even if the queue is short. Packets that the flow adds
     in its own slow start are left out here, because ``queue.burst`` counts them.
 
-    If all RTTs are equal, a round trip of Vegas begins when the first packet of its train arrives
-    at the queue. So only the delays in the part of the round trip in which the train passes the
-    queue (``train_part``) count as Vegas's samples.
-
     If ACKs are delayed and RTTs differ, a flow sends its packets in pairs, and the second packet of
     a pair waits for the first (``queue.delay_alone``). The receiver sends an ACK for every second
     packet, and the sender takes the RTT of this packet as a sample. It is the second packet of a
     pair if the window is even, and the first one if the window is odd (``queue.hold_back``). The
     least delay of a round trip also comes from these packets.
 
-    The delays are those that equation (S1) gives. It counts all packets in flight as queued for
-    which the link has no room, also those that wait at random in their hosts (``wait_in_host``).
-    ns-2's Vegas measures its RTT from the end of such a wait, so it finds only the other packets in
-    the queue. Flow j sends r_j packets per second, with a mean wait of w_j. Then sum_j r_j w_j
-    packets wait in hosts (Little's law). The link would send them in sum_j r_j w_j/c seconds, which
-    is stored in ``now.in_hosts``. The function ``end_round`` subtracts this time.
-
     Returns the number of packets that all flows send in the step.
     """
-    s, arrivals, growth, waiting = now.delay, 0.0, 0.0, 0.0
+    s, arrivals, growth = now.delay, 0.0, 0.0
     for i in range(len(flows)):
         if flows[i].active:
             growth += max(flows[i].growth, 0.0)
-            waiting += flows[i].wait_in_host * moving(flows[i]) / (flows[i].rtt + s)
-    now.in_hosts = waiting / c
+    now.in_hosts = time_for_packets_in_hosts(flows, now, c)
     alone = delay_alone(flows, s, c)
     for i in range(len(flows)):
         flow = flows[i]
@@ -91,16 +108,13 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
             packets = (sending - flow.held_back) * h / trip
             arrivals += moving(flow) * h / trip
             # packets that growing windows add in a round trip, without this flow's slow start
-            others = (growth - max(flow.growth, 0.0) * flow.in_slow_start) * trip
-            part = 1.0  # part of these packets whose delays are samples
-            if flow.samples_train:
-                g = h / trip
-                part = min(max(train_part(flow, now, c) - flow.round_part, 0.0), g) / g
-            follows = sends_pairs(flow) and flow.held_back == 0.0
-            least = alone + (1.0 / c if follows else 0.0)
-            flow.delay_sum += part * packets * (least + 0.5 * max(others / c - s, 0.0))
-            flow.round_sent += part * packets
-            flow.sent = part * packets
+            added = (growth - max(flow.growth, 0.0) * flow.in_slow_start) * trip
+            samples = part_sampled(flow, now, h / trip, c) * packets
+            second_of_pair = sends_pairs(flow) and flow.held_back == 0.0
+            least = alone + (1.0 / c if second_of_pair else 0.0)
+            flow.delay_sum += samples * (least + 0.5 * max(added / c - s, 0.0))
+            flow.round_sent += samples
+            flow.sent = samples
             flow.least_delay = min(flow.least_delay, least)
     return arrivals
 
@@ -212,6 +226,64 @@ def to_detection(flow: Sender, now: LinkState, g: float) -> float:
 
 
 @jit
+def react_to_loss(
+    flow: Sender, now: LinkState, left: float, g: float, c: float, smooth: bool
+) -> None:
+    """Let a sender react to its losses, of which it has heard -``left`` round trips ago.
+
+    Tahoe begins slow start, and with it a new round trip. Its earlier samples no longer count.
+    """
+    flow.detection_in, before = left, flow.in_flight
+    on_loss(flow, now, c, smooth)
+    if flow.in_line:
+        begin_recovery(flow, now, before, left, c)
+    if flow.in_slow_start:
+        flow.round_lasts = round_trip_of_train(flow, now, c)
+        # the round trip began -``left`` round trips ago; ``on_acks`` adds ``round_passed`` again
+        flow.round_part = -left - round_passed(flow, now, g)
+        flow.burst, flow.next_burst = 0.0, 0.0
+        flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
+
+
+@jit
+def detect_loss(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> bool:
+    """Count down to the detection of the sender's losses; returns whether it reacts to them now."""
+    if flow.later_delay == NEVER:  # a packet was lost in this step
+        flow.later_delay = now.delay
+    left = to_detection(flow, now, g)  # 0 or negative: it hears of the losses in this step
+    flow.detection_in = max(left, WINDOW_ERROR)  # a recovery in progress ends first
+    # Too few ACKs come in the recovery to report the loss. Packets that are sent after the recovery
+    # cause the duplicate ACKs, a round trip later.
+    if left <= 0.0 < flow.recovery_left and too_few(flow, now, c):
+        flow.detection_in = flow.recovery_left + 1.0
+        flow.hears_in = flow.detection_in * (flow.rtt + now.delay)
+    if left <= 0.0 and flow.timeout_ends > now.time:  # the timeout repairs these losses, too
+        forget_losses(flow)
+        return False
+    if smooth or (left <= 0.0 and (flow.recovery_left <= 0.0 or silent(flow))):
+        react_to_loss(flow, now, left, g, c, smooth)
+        return True
+    return False
+
+
+@jit
+def begin_round_within_step(flow: Sender, now: LinkState, c: float) -> None:
+    """Begin a new round trip, of which the part ``round_part`` lies within the present step.
+
+    So packets sent in this step already belong to the new round trip, and the change of the window
+    that the law has decided for it has begun.
+    """
+    if flow.samples_train:
+        flow.round_sent = min(flow.round_part, train_part(flow, now, c)) * flow.in_flight
+        flow.delay_sum = flow.round_sent * now.delay
+    if flow.round_drift != 0.0 and flow.recovery_left <= 0.0 and flow.timeout_ends <= now.time:
+        part = 1.0 if flow.in_slow_start else train_part(flow, now, c)  # in which the window moves
+        moved = flow.round_drift * min(flow.round_part / part, 1.0)
+        flow.cwnd += moved
+        flow.burst += moved * flow.in_slow_start
+
+
+@jit
 def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> int:
     """Process the ACKs that reach a sender in a step of ``g`` round trips.
 
@@ -221,7 +293,6 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
     ``smooth`` says whether windows change at every instant, as in the papers. ``c`` is the
     capacity.
     """
-    losses = 0
     # round trips until Linux's CUBIC compares its window with the cubic curve again
     compares_in = to_comparison(flow, now, c) if flow.compares else np.inf
     flow.place = (flow.place + g) % 1.0
@@ -229,30 +300,7 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
         flow.over_estimate = min(flow.over_estimate, now.delay)
     if flow.resends > 0.0:
         end_backoff(flow, now, g)
-    if flow.detection_in > 0.0:
-        if flow.later_delay == NEVER:  # a packet was lost in this step
-            flow.later_delay = now.delay
-        left = to_detection(flow, now, g)  # 0 or negative: it hears of the losses in this step
-        flow.detection_in = max(left, WINDOW_ERROR)  # a recovery in progress ends first
-        # Too few ACKs come in the recovery to report the loss. Packets that are sent after the
-        # recovery cause the duplicate ACKs, a round trip later.
-        if left <= 0.0 < flow.recovery_left and too_few(flow, now, c):
-            flow.detection_in = flow.recovery_left + 1.0
-            flow.hears_in = flow.detection_in * (flow.rtt + now.delay)
-        if left <= 0.0 and flow.timeout_ends > now.time:  # the timeout repairs these losses, too
-            forget_losses(flow)
-        elif smooth or (left <= 0.0 and (flow.recovery_left <= 0.0 or silent(flow))):
-            flow.detection_in, before = left, flow.in_flight
-            on_loss(flow, now, c, smooth)
-            if flow.in_line:
-                begin_recovery(flow, now, before, left, c)
-            losses = 1
-            if flow.in_slow_start:  # a new round trip has begun
-                flow.round_lasts = round_trip_of_train(flow, now, c)
-                # it began -``left`` round trips ago; ``round_passed`` is added again below
-                flow.round_part = -left - round_passed(flow, now, g)
-                flow.burst, flow.next_burst = 0.0, 0.0
-                flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
+    reacts = flow.detection_in > 0.0 and detect_loss(flow, now, g, c, smooth)
     flow.trips += g
     flow.rests_for = max(flow.rests_for - now.step, 0.0)  # CUBIC, until it may compare again
     if compares_in <= g and not (flow.in_slow_start or hears_nothing(flow, now)):
@@ -262,13 +310,5 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
         flow.round_part -= np.floor(flow.round_part)
         flow.round_lasts = round_trip_of_train(flow, now, c)
         end_round(flow, now, c, smooth)
-        if flow.samples_train:  # in this step, too, it has sent packets of the round that has begun
-            flow.round_sent = min(flow.round_part, train_part(flow, now, c)) * flow.in_flight
-            flow.delay_sum = flow.round_sent * now.delay
-        # the new round trip has begun within this step, and its change of the window, too
-        if flow.round_drift != 0.0 and flow.recovery_left <= 0.0 and flow.timeout_ends <= now.time:
-            part = 1.0 if flow.in_slow_start else train_part(flow, now, c)
-            grown = flow.round_drift * min(flow.round_part / part, 1.0)  # of the new round
-            flow.cwnd += grown
-            flow.burst += grown * flow.in_slow_start
-    return losses
+        begin_round_within_step(flow, now, c)
+    return int(reacts)
