@@ -35,6 +35,10 @@ from vegasmodel.metrics import Floats
 
 MAX_WINDOWS = 128  # of the chain: if ``top`` is larger, they are more than one packet apart
 DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
+# Least windows in packets from which the chain lets a window grow: after a cut, and after the slow
+# start that follows a timeout. 2 is ns-2's least ssthresh. It holds after a timeout, too; why the
+# chain has 3 there is not known.
+LEAST_AFTER_CUT, LEAST_AFTER_TIMEOUT = 2.0, 3.0
 ACK_PAUSE = 0.1  # s for which ns-2's receiver delays an ACK at most
 
 
@@ -77,14 +81,14 @@ class Chain:
         # then after a fast retransmit.
         growth = self._growth()
         slow_start = self._slow_start(growth)
-        next_after_timeout, packets_after_timeout = self._at_windows(slow_start, self.w / 2.0, 3.0)
+        next_after_timeout, packets_after_timeout = self._after_timeout(slow_start)
         # Slow start begins at 1 packet, and sends 3 ``counted_every`` packets until the window is
         # 4. One of them is the retransmission of the lost packet, which has been counted already.
         packets_after_timeout = packets_after_timeout + 3.0 * counted_every - 1
         if law.restarts:  # Tahoe: slow start follows a fast retransmit, too
             next_after_fast, packets_after_fast = next_after_timeout, packets_after_timeout
         else:
-            next_after_fast, packets_after_fast = self._at_windows(growth, self.after_cut, 2.0)
+            next_after_fast, packets_after_fast = self._after_cut(growth)
             # packets of the round trips without growth, and of those of the recovery
             packets_after_fast = packets_after_fast + law.idle_rounds * self.after_cut
             rounds = self._recovery_rounds()
@@ -103,14 +107,14 @@ class Chain:
         # the growth that follows it
         growth = self.alive @ (self.sent * self._packet_spacing(source))
         slow = self.survive * growth + self.slow_rounds @ rtt(self.slow_windows)
-        [slow] = self._at_windows((slow,), self.w / 2.0, 3.0)
+        [slow] = self._after_timeout((slow,))
         # Each round trip of slow start multiplies the window by 1 + 1/counted_every. So it takes
         # ln 4/ln(1 + 1/counted_every) round trips from 1 packet to 4.
         slow = slow + math.log(4.0) / math.log1p(1.0 / self.counted_every) * source.rtt
         if self.law.restarts:
             recovered = slow
         else:
-            [recovered] = self._at_windows((growth,), self.after_cut, 2.0)
+            [recovered] = self._after_cut((growth,))
             rounds = self._recovery_rounds() + self.law.idle_rounds
             recovered = recovered + rounds * rtt(self.after_cut)
         after_timeout = slow + self._timeout_wait(source.timeout)
@@ -130,12 +134,12 @@ class Chain:
         growth = self.alive @ (self.sent * rtt(self.middle))
         slow = self.survive * growth
         slow = slow + self.slow_rounds @ (self.slow_windows * rtt(self.slow_windows))
-        [slow] = self._at_windows((slow,), self.w / 2.0, 3.0)
+        [slow] = self._after_timeout((slow,))
         slow = slow + (3.0 * self.counted_every - 1) * source.rtt
         if self.law.restarts:
             recovered = slow
         else:
-            [recovered] = self._at_windows((growth,), self.after_cut, 2.0)
+            [recovered] = self._after_cut((growth,))
             packets = self.law.idle_rounds * self.after_cut
             packets = packets + self._recovery_rounds() * np.maximum(self.after_cut - 1, 0)
             recovered = recovered + packets * rtt(self.after_cut)
@@ -258,18 +262,29 @@ class Chain:
         sent = self.slow_rounds @ self.slow_windows
         return lost + alive[:, None] * next_windows, sent + alive * packets
 
-    def _at_windows(
-        self, phase: tuple[Floats, ...], window: Floats, least: float
-    ) -> tuple[Floats, ...]:
+    def _after_cut(self, growth: tuple[Floats, ...]) -> tuple[Floats, ...]:
+        """For each window at a loss, the results of linear growth from the window after the cut.
+
+        ``growth`` has these results for each window of the grid from which growth may start.
+        """
+        return self._at_windows(growth, np.maximum(self.after_cut, LEAST_AFTER_CUT))
+
+    def _after_timeout(self, slow_start: tuple[Floats, ...]) -> tuple[Floats, ...]:
+        """For each window at a loss, the results of a slow start that ends at half this window.
+
+        ``slow_start`` has these results for each window of the grid at which slow start may end.
+        """
+        return self._at_windows(slow_start, np.maximum(self.w / 2.0, LEAST_AFTER_TIMEOUT))
+
+    def _at_windows(self, phase: tuple[Floats, ...], window: Floats) -> tuple[Floats, ...]:
         """Interpolate results of linear growth or slow start between the windows of the grid.
 
         ``phase`` has arrays of results. Their first index stands for a window of the grid: the one
         at which linear growth starts, or ssthresh, at which slow start ends. ``window`` holds the
         windows for which results are wanted; they may lie between two windows of the grid. The
-        interpolation is linear. A window below ``least`` is replaced by ``least``, and a window
-        above the grid by the grid's largest.
+        interpolation is linear. A window above the grid is replaced by the grid's largest.
         """
-        window = np.clip(window, least, self.w[-1])
+        window = np.minimum(window, self.w[-1])
         # index of the grid's window below, and how far the window is on the way to the next one
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)
         part = (window - self.w[low]) / (self.w[low + 1] - self.w[low])
