@@ -58,7 +58,7 @@ def _growth(f: Source, reno: float) -> float:
     """
     if f.memory == 0.0:  # slow start has ended without a loss
         return 1.0
-    highest = abs(f.memory)
+    highest = abs(f.memory)  # W_max
     k: float = ((highest - BETA * _at_loss(f)) / C) ** (1.0 / 3.0)
     look_ahead = max(f.elapsed, f.rtt)  # one round trip after t = elapsed - rtt
     cubic: float = C * (look_ahead - k) ** 3 + highest
@@ -69,19 +69,23 @@ def _growth(f: Source, reno: float) -> float:
 def drift(f: Source) -> float:
     """Growth in packets per round trip, by RFC 9438: towards the larger of two windows.
 
-    The two windows are the value of the cubic function and the window that Reno would have, both
-    one round trip ahead.
+    The two windows are the value of the cubic function (``_growth``) and the window that Reno would
+    have, both one round trip ahead.
 
-    Both are functions of the time since the end of the recovery, which is assumed to last one round
-    trip. For the cubic function this time is in seconds, for Reno's window in round trips. The
-    number of round trips is counted, not computed as seconds/RTT, because the RTT changes with the
-    queue.
+    Reno's window is a function of the round trips since the end of the recovery, which is assumed
+    to last one round trip. It grows by ``ALPHA`` packets per round trip up to the window at the
+    loss, and then by one packet. The round trips are counted, not computed as seconds/RTT, because
+    the RTT changes with the queue.
     """
-    before = _at_loss(f)
-    begin = BETA * before
+    at_loss = _at_loss(f)
+    after_cut = BETA * at_loss
+    # one round trip ahead of now, and one less for the recovery: so many since the last loss
     rounds = max(f.round_trips, 1.0)
-    climb = (before - begin) / ALPHA  # round trips until Reno's window is the one at the loss
-    reno = begin + ALPHA * rounds if rounds < climb else before + rounds - climb
+    rounds_to_at_loss = (at_loss - after_cut) / ALPHA
+    if rounds < rounds_to_at_loss:
+        reno = after_cut + ALPHA * rounds
+    else:
+        reno = at_loss + rounds - rounds_to_at_loss
     return _growth(f, reno)
 
 
@@ -116,18 +120,18 @@ def kernel_drift(reno_windows: float, whole_window: bool, together: bool = False
         """The function ``drift`` of Linux's CUBIC, in which windows are whole numbers."""
         if f.memory == 0.0:  # slow start has ended without a loss
             return 1.0
-        begin = np.floor(BETA * _at_loss(f) + SLACK)
-        highest = max(np.floor(abs(f.memory) + SLACK), begin)
-        k = ((highest - begin) / C) ** (1.0 / 3.0)
+        after_cut = np.floor(BETA * _at_loss(f) + SLACK)
+        highest = max(np.floor(abs(f.memory) + SLACK), after_cut)  # W_max
+        k = ((highest - after_cut) / C) ** (1.0 / 3.0)  # K: seconds until the window is W_max
         ahead = max(f.elapsed - f.rtt, 0.0) + f.base_rtt  # t, one least RTT from now
         offset = ahead - k
-        moved = np.floor(C * abs(offset) ** 3)
-        target = highest + moved if offset > 0.0 else highest - moved
+        distance = np.floor(C * abs(offset) ** 3)  # of the target from W_max, packets
+        target = highest + distance if offset > 0.0 else highest - distance
         window = np.floor(f.window + SLACK)
         if together:
-            reno = begin + np.floor(max(f.round_trips - 1.0, 0.0) / reno_windows + SLACK)
+            reno = after_cut + np.floor(max(f.round_trips - 1.0, 0.0) / reno_windows + SLACK)
         else:
-            reno = begin + max(f.round_trips - COMPARED_LATE, COMPARED_LATE) / reno_windows
+            reno = after_cut + max(f.round_trips - COMPARED_LATE, COMPARED_LATE) / reno_windows
         growth: float = max(min(target, 1.5 * window) - window, reno - f.window, 0.0)
         return growth
 

@@ -17,7 +17,9 @@ import numpy as np
 
 from vegasmodel.fields.errors import FieldError
 
-ROWS = 10_001  # of a table: for the main thread, and for the most threads that a user may ask for
+# Rows of a ``Record``'s table, one for each thread that may run at the same time: 10 000 is the
+# greatest number of threads that a user may ask for, and the main thread comes in addition.
+ROWS = 10_001
 
 
 class LawFault(FieldError):  # noqa: N818 - the name says it
