@@ -109,11 +109,13 @@ def solve(
     """
     need("network", "the equilibrium of several links")
     A, c, a, x = _checked(routing, capacity, alpha, over_estimate)
-    # In units of the largest capacity and of the mean alpha all figures are near 1.
-    rate, packets = float(c.max()), float(a.mean())
-    scaled = (A, c / rate, a / packets, x * rate / packets)
-    prices = _polish(*scaled, _interior_point(*scaled)) * packets / rate
-    path_delay = prices @ A
+    # For the solvers all numbers should be near 1. So rates are divided by the largest capacity,
+    # packets by the mean alpha, and times by the quotient of these two units.
+    rate_unit, packet_unit = float(c.max()), float(a.mean())
+    scaled = (A, c / rate_unit, a / packet_unit, x * rate_unit / packet_unit)
+    # a price is the queueing delay of a link
+    prices = _polish(*scaled, _interior_point(*scaled)) * packet_unit / rate_unit
+    path_delay = prices @ A  # of each flow, the sum over its links
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = a / (path_delay - x)
     check = certificate(A, c, a, x, rates, prices)

@@ -278,7 +278,15 @@ class _Run:
         self.rejected = 0
 
     def go(self, t: float, y: Floats, max_steps: int) -> Solution:
-        """Integrate from time t and state y to the end, with at most ``max_steps`` steps."""
+        """Integrate from time t and state y to the end, with at most ``max_steps`` steps.
+
+        Each pass of the loop makes a step, and cuts it at the first event in it. It stores the
+        solution of the step, takes the samples, and lets the event change the state. It notes the
+        break at the end of the step, if there is one (the module explains breaks).
+
+        The loop ends early if a step fails, if an event is ``terminal``, or if more than 50 steps
+        in a row end at an event almost at their start: events then follow one another without end.
+        """
         memory, t0 = self.memory, t
         times, states = [t], [y.copy()]
         found: list[Occurrence] = []
@@ -300,7 +308,7 @@ class _Run:
                 break
             piece, new, error, passing, h = made
             last_error = max(error, 1e-4)
-            # the first event in the step ends the step
+            # the first event in the step ends the step; several may occur at this time
             happened = self._first_events(piece)
             stop = happened[0][0] if happened else piece.end
             piece = piece._replace(end=stop)
@@ -308,11 +316,11 @@ class _Run:
             while next_sample < self.grid.size and self.grid[next_sample] <= stop:
                 samples[next_sample] = piece(self.grid[next_sample])
                 next_sample += 1
-            # number of successive steps that an event has ended almost at their start
             events_in_row = events_in_row + 1 if happened and stop - t <= 1e-9 * (stop - t0) else 0
             t, y = stop, (piece(stop) if happened else new)
             self.fired = {index for _, index in happened}
-            # the break at the end of the step: of an event, or of a delayed time that passes one
+            # An event makes a break of order 0 if it changes the state, else of order 1. A delayed
+            # time that passes a break of order n makes one of order n + 1.
             if happened:
                 found += [Occurrence(t, index, y.copy()) for _, index in happened]
                 y, jumped = self._act(t, y)

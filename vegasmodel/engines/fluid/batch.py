@@ -145,12 +145,12 @@ def run(
 ) -> BatchRun:
     """Simulate all scenarios and return their averages.
 
-    By default each scenario is simulated as in the simulator ``fluid`` (``fluid/run.py``). If
+    By default each scenario is simulated as in the simulator ``fluid`` (``fluid/run.py``). But if
     ``losers`` or ``packets`` is given, or if ``scenarios`` is the result of ``pack``, all scenarios
-    are simulated as in ``continuous.run``, where windows change continuously. Random delays of
-    start times are then ignored. With ``losers`` or ``packets`` Vegas's slow start has no trains of
-    packets, and Vegas decides at once. For a result of ``pack``, the argument ``trains`` of
-    ``pack`` decides.
+    are simulated as in ``continuous.run``: windows change continuously, and random delays of start
+    times are ignored. Two properties of a real Vegas are then left out, too: that it sends trains
+    of packets in slow start, and that it decides only once per round trip. (For a result of
+    ``pack``, the argument ``trains`` of ``pack`` says whether they are left out.)
 
     - ``losers``, ``packets`` and ``step`` mean the same as in ``continuous.run``.  Scenarios whose
       windows do not change continuously are simulated one by one, and ignore ``step``.

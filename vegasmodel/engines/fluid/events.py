@@ -176,7 +176,9 @@ def drift(p: Flows, y: State, active: np.ndarray, moves: np.ndarray) -> float:
 
         sum_i (u_i + (v_i - W_i/(T_i + s)) s')/(T_i + s) = 0
 
-    Without a queue the result is 0. ``horizon`` derives the length of the next step from s'.
+    ``moves`` says for each flow how its window moves (``windows.UP`` to ``BOTH``). Its last entry,
+    after those of the flows, is ``UP`` if there is a queue. Without a queue the result is 0.
+    ``horizon`` derives the length of the next step from s'.
     """
     # ``push`` is the sum of u_i/(T_i + s), and ``give`` that of (W_i/(T_i + s) - v_i)/(T_i + s); so
     # s' is their quotient
@@ -193,7 +195,8 @@ def drift(p: Flows, y: State, active: np.ndarray, moves: np.ndarray) -> float:
                 x, over_base = y.over_estimate[i], p.backlog_over_base[i]
                 _, by_s = threshold(e, p.rtt[i], x, s, over_base)
             give += (y.window[i] * per - by_s) * per
-    return push / give if moves[active.size] == UP else 0.0
+    queue = moves[active.size] == UP
+    return push / give if queue else 0.0
 
 
 @jit

@@ -40,8 +40,10 @@ from vegasmodel.metrics import Floats
 
 FIRST_DOUBLING = 2.0  # round trips of slow start before a window doubles for the first time
 LAG = 2.0  # round trips from a change of the queue to the change of the window that it causes
-DOWN_LAG = 1.0  # round trips, in place of ``LAG``, if the shrinking window itself changes the queue
-NEXT = 0.5  # round trips to Vegas's next decision, on average
+# round trips in place of ``LAG`` if a flow alone on the link changes the queue by shrinking its
+# window: it holds a packet back one round trip sooner than a growing window adds one (``_alone``)
+DOWN_LAG = 1.0
+TO_DECISION = 0.5  # round trips to Vegas's next decision, on average
 
 
 def resting_range(
@@ -98,18 +100,20 @@ def _alone(lower: Floats, upper: Floats, rtt: Floats, delay: Floats) -> tuple[Fl
 
     One packet more in the window is one packet more in the queue. The sender computes the backlog
     W s/R from its present window W and from a late RTT R = T + s. So the part s/R of a packet
-    counts at once, and the part T/R after two RTTs.
+    counts at once, and the part T/R after two RTTs (``LAG``).
 
-    The window grows by a packet per RTT. When Vegas sees the backlog pass alpha, it is already
-    2 T/R packets above alpha. The next decision follows half an RTT later, on average. So the
-    window rests 2 T/R + 1/2 packets above alpha. If this is above beta, the window shrinks again. A
-    window that grows sends its additional packet at the end of a round trip. A window that shrinks
-    holds one back at the beginning. So the queue follows it one RTT sooner, and the window rests
-    T/R + 1/2 packets below beta. If this is below alpha, the window never rests, and we take the
-    middle.
+    - A growing window gains a packet per RTT. When Vegas sees the backlog pass alpha, it is already
+      2 T/R packets above alpha. The next decision follows half an RTT later, on average. So the
+      window rests 2 T/R + 1/2 packets above alpha (``up``).
+    - If ``up`` is above beta, the window shrinks again. A growing window sends its additional
+      packet at the end of a round trip, but a shrinking one holds a packet back at the beginning.
+      So the queue follows it one RTT sooner, and the window rests T/R + 1/2 packets below beta
+      (``down``).
+    - If ``down`` is below alpha, the window never rests. Both results are then the middle between
+      alpha and beta.
     """
     late = rtt / (rtt + delay)
-    up, down = lower + LAG * late + NEXT, upper - DOWN_LAG * late - NEXT
+    up, down = lower + LAG * late + TO_DECISION, upper - DOWN_LAG * late - TO_DECISION
     back = np.where(down >= lower, down, 0.5 * (lower + upper))
     low = np.where(up <= upper, up, back)
     return low, np.maximum(low, down)

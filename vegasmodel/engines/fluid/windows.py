@@ -42,7 +42,9 @@ from vegasmodel.engines.fluid.records import Flows, State
 from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
 
-# how a window moves: it grows, shrinks, rests, or slides on alpha, on beta, or on both (if equal)
+# How a window moves: it grows, shrinks or rests, or it slides on a threshold. That is, it changes
+# with the queueing delay so that the backlog stays at alpha (``LOW``), at beta (``HIGH``), or at
+# both because they are equal (``BOTH``).
 UP, DOWN, REST, LOW, HIGH, BOTH = 1, -1, 0, 2, 3, 4
 STEP_ERROR = 1e-14  # relative tolerance of the equations of a step
 RATE_ERROR = 4.0 * 2.0**-52  # part of the capacity: rounding error of a sum of rates
@@ -86,9 +88,14 @@ def window_after(
     T is the propagation delay, and W the window at the beginning of the step. The step lasts g
     round trips, with g = h/2 (1/(T + s) + 1/(T + s1)). Outside slow start W1 = W + m g, by equation
     (W2) of this module. The law chooses m from the state at the end of the step: m is positive if
-    the window grows, -1 if it shrinks and 0 if it rests. If the window slides on a threshold of the
-    backlog, m lies between these values. In slow start the window grows exponentially with g.
-    During a fast recovery it rests.
+    the window grows, -1 if it shrinks and 0 if it rests. In slow start the window grows
+    exponentially with g. During a fast recovery it rests.
+
+    The function tries these moves in turn. It first lets the window grow, up to the window ``low``
+    at which the backlog is alpha (in slow start gamma) or up to ``cap``, the greatest window. If it
+    need not grow, it lets the window shrink, down to the window ``high`` at which the backlog is
+    beta, or down to ``floor``, the least window. If the window reaches ``low`` or ``high`` within
+    the step, it slides on this threshold.
 
     Returns W1, its derivatives with respect to s1 and to h, and how the window moves (``UP``,
     ``DOWN``, ``REST``, or the threshold on which it slides).

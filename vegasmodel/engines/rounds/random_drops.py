@@ -80,14 +80,15 @@ def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[flo
     packet that finds a probability above 0 passes, as in ns-2.
 
     ``before`` is the queue that the first arrival finds, the packet in transmission included: the
-    sum of the packets' sizes, in packets of the scenario's packet size. ``precedes`` is 1 if ns-2
-    handles these arrivals before a departure at the same instant.
+    sum of the packets' sizes, in packets of the scenario's packet size. ``precedes`` matters if a
+    packet departs at the instant of the arrivals. It is 1 if ns-2 handles the arrivals first; they
+    then still find this packet in the queue.
     """
     # RED looks at the packets that wait, without the one in transmission
     at_link = before * link.packets_per_work
     single = np.ceil(at_link - TOLERANCE) - 1.0  # what one arriving packet finds
     if precedes and departure_due(link, at_link, TOLERANCE):
-        single += 1.0  # the departure of this instant is still to come
+        single += 1.0  # ``before`` is without the packet that departs now, but it is still there
     # Several packets: the first of them finds ``before``, and the last ``link.queue`` - 1, as
     # ``link.queue`` contains the arrivals. RED does not count the packet in transmission. So
     # ``mean`` is the mean of these two numbers, less 1.
@@ -127,9 +128,9 @@ def random_drops(
     drawn at random (``draw_next_loss``).
 
     ``before`` is the queue that the first arrival finds, as in ``_red``. ``data`` is 1 for data
-    packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if ns-2 handles
-    these arrivals before a departure at the same instant. ``capable`` is 1 if the packets can be
-    marked (ECN).
+    packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if these arrivals
+    still find a packet that departs at the same instant (``_red``). ``capable`` is 1 if the packets
+    can be marked (ECN).
     """
     lost, picked = 0.0, 0.0
     if link.loss_hazard > 0.0 and data:

@@ -44,10 +44,12 @@ def _whole(link: Queue, row: int) -> float:
 
 @jit
 def _update(link: Queue, row: int, work: float) -> None:
-    """Set the sum of the packet sizes in a row of ``link.stock`` to ``work``.
+    """Set the sum of the packet sizes in a row of the table ``link.stock`` to ``work``.
 
-    A row describes neighbouring packets of one size. The function also updates the number of
-    packets in this row, and the number of whole packets in all rows (``link.whole``).
+    A row describes neighbouring packets of one size. ``work`` is in packets of the scenario's
+    packet size, so it is the number of transmission times that the row still needs at the link. The
+    function also updates the number of packets in this row, and the number of whole packets in all
+    rows (``link.whole``).
     """
     stock, before = link.stock, _whole(link, row)
     stock[row, WORK], stock[row, PACKETS] = work, work / stock[row, SIZE]

@@ -135,7 +135,7 @@ def arrive_at_once(net: Net, e: int, time: float, group: Group) -> bool:
     """
     # number of the first packet, number of packets, number of lost packets directly behind them,
     # mean and least time travelled so far, whether one has an ECN mark, and when the last was sent
-    first, packets, behind, spent, least, mark, sent_at = group
+    first, packets, lost_behind, travelled, least, mark, sent_at = group
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
     _note_lateness(link, time)
@@ -151,27 +151,29 @@ def arrive_at_once(net: Net, e: int, time: float, group: Group) -> bool:
     kept = packets - lost  # number that travels on; ``lost`` is now 0 for ACKs (``_count_lost``)
     mark, fits = max(mark, int(marks > 0.0)), True
     if link.partner >= 0:
-        group = Group(first, joining, lost + behind, spent, least, mark, sent_at)
+        group = Group(first, joining, lost + lost_behind, travelled, least, mark, sent_at)
         return _join_class(net, e, time, group, kept - joining)
-    wait = waiting(net.links, h.link, link.queue + h.work, h.work)
-    # the first packet travels on by itself
-    one = min(kept, 1.0)
+    wait = waiting(net.links, h.link, link.queue + h.work, h.work)  # of the first packet
+    # the first packet travels on by itself; losses follow it only if no second group does
+    alone = min(kept, 1.0)
+    others_follow = packets > 1.0 or lost > 0.0
     if kept > 0.0:
         enqueue(link, min(joining, 1.0), h.work)
-        lost_behind = 0.0 if packets > 1.0 or lost > 0.0 else behind
-        back = time + (h.to_next + wait)
-        single = Group(first, one, lost_behind, spent + wait, least + wait, mark, sent_at)
-        fits = forward(net, e, back, single)
+        lost_next = 0.0 if others_follow else lost_behind
+        arrival = time + (h.to_next + wait)  # at the next queue
+        single = Group(first, alone, lost_next, travelled + wait, least + wait, mark, sent_at)
+        fits = forward(net, e, arrival, single)
     # the others follow as a group, with the losses behind them
-    if packets > 1.0 or lost > 0.0:
-        others = kept - one
+    if others_follow:
+        others = kept - alone
         enqueue(link, max(joining - 1.0, 0.0), h.work)
         gap = min(others, 1.0) * h.work / link.capacity  # from the first packet to the second
         last_wait = waiting(net.links, h.link, link.queue, h.work)  # of the last packet
-        mean = 0.5 * ((spent + wait + gap) + (spent + last_wait))
-        back, rtt = time + (h.to_next + last_wait), least + wait + gap
-        group = Group(first + one, others, lost + behind, mean, rtt, mark, sent_at)
-        fits = forward_apart(net, e, back, group) and fits
+        # the waits rise evenly from the second packet's to the last one's
+        mean = 0.5 * ((travelled + wait + gap) + (travelled + last_wait))
+        arrival, soonest = time + (h.to_next + last_wait), least + wait + gap
+        group = Group(first + alone, others, lost + lost_behind, mean, soonest, mark, sent_at)
+        fits = forward_apart(net, e, arrival, group) and fits
     return fits
 
 
