@@ -47,6 +47,29 @@ class Arrival(NamedTuple):
     delay: float  # queueing delay, s
 
 
+class _Earlier(NamedTuple):
+    """The flows that started before a new flow, arrays [flow], and their link.
+
+    The fields are the first arguments of ``settling.lag`` and ``settling.overstep``, in order.
+    """
+
+    greatest_backlogs: Floats  # with which each flow keeps its window, packets
+    # Packets. The window that a flow keeps until its backlog has grown to the greatest one. It is
+    # infinite for a flow with a single threshold, whose window falls as soon as the delay grows.
+    windows: Floats
+    over_estimates: Floats  # of baseRTT, s
+    rtts: Floats  # without queueing, s
+    capacity: float  # pkt/s
+
+
+class _Newcomer(NamedTuple):
+    """The new flow; a tuple of this form is an argument of ``settling.lag`` and ``overstep``."""
+
+    over_estimate: float  # of baseRTT, s
+    rtt: float  # without queueing, s
+    gamma: float  # the backlog at which its slow start ends, packets
+
+
 def arrivals(scenario: Scenario) -> Prediction:
     """The rates of Vegas flows that arrive one after another.
 
@@ -195,13 +218,11 @@ def quasi_static(
     may_overshoot = bool(np.any(gamma[has_range] > lower[has_range]))
     nobody = Arrival(np.empty(0), np.empty(0), 0.0)  # the state before the first arrival
     for i, (before, after) in enumerate(itertools.pairwise([nobody, *path])):
-        # flow i arrives; ``earlier`` describes the flows before it, as ``_passes_edge`` explains
+        # flow i arrives
         x = after.over_estimates
-        # A flow with a single threshold reduces its window from the start. It does so in
-        # ``settling`` if the window that it may keep is infinite.
-        windows = np.where(has_range[:i], before.windows, np.inf)
-        earlier = upper[:i], windows, x[:i], rtt[:i], c
-        newcomer = float(x[i]), float(rtt[i]), float(gamma[i])
+        kept_windows = np.where(has_range[:i], before.windows, np.inf)
+        earlier = _Earlier(upper[:i], kept_windows, x[:i], rtt[:i], c)
+        newcomer = _Newcomer(float(x[i]), float(rtt[i]), float(gamma[i]))
         delays = before.delay, after.delay
         if i:
             fastest_shrink = max(
@@ -222,10 +243,7 @@ def quasi_static(
 
 
 def _passes_edge(
-    flow: Flow,
-    earlier: tuple[Floats, Floats, Floats, Floats, float],
-    newcomer: tuple[float, float, float],
-    delays: tuple[float, float],
+    flow: Flow, earlier: _Earlier, newcomer: _Newcomer, delays: tuple[float, float]
 ) -> bool:
     """Whether slow start of a new flow may end above the lower edge of its dead zone.
 
@@ -233,21 +251,18 @@ def _passes_edge(
     window, and a doubling may begin below the lower edge and end above it (``settling.overstep``).
     With the variant ``paper`` the result is False, because there the window grows smoothly.
 
-    ``earlier`` describes the earlier flows: the greatest backlog at which each holds its window,
-    its present window (packets), its over-estimate of baseRTT and its RTT without queueing (s), and
-    the link's capacity (pkt/s). ``newcomer`` describes the new flow: its over-estimate, its RTT
-    without queueing, and gamma, the backlog at which its slow start ends. ``delays`` holds the
-    queueing delays in the steady states before and after the new flow's arrival, s.
+    ``delays`` holds the queueing delays in the steady states before and after the new flow's
+    arrival, s.
     """
-    stack, (x, rtt, gamma) = STACKS[flow.variant], newcomer
+    stack = STACKS[flow.variant]
     if stack.real_numbers or rest.skips_slow_start(flow, stack):
         return False
-    gamma += stack.above_beta  # ns-2 rounds the backlog
-    if earlier[0].size:
-        return settling.overstep(*earlier, (x, rtt, gamma), delays) > 1.0
+    gamma = newcomer.gamma + stack.above_beta  # ns-2 rounds the backlog
+    if earlier.windows.size:
+        return settling.overstep(*earlier, newcomer._replace(gamma=gamma), delays) > 1.0
     # the flow is alone: its bandwidth-delay product and its queue in the steady state, packets
-    capacity, delay = earlier[-1], delays[1]
-    product, queue = capacity * np.array([[rtt], [delay]])
+    _, delay_after = delays
+    product, queue = earlier.capacity * np.array([[newcomer.rtt], [delay_after]])
     # ``end`` is the least window with which slow start can end. If the link is full, it ends with a
     # backlog of gamma (``left_at_gamma``); it may end before. Both include Vegas's reduction then.
     left_at_gamma = PART_KEPT * (product + gamma)
