@@ -219,14 +219,7 @@ class Connections:
         - ``place``: the packet's place in the file, for an error.
         """
         self._complete_handshake(reverse(key))
-        # find or begin the flow
-        time, flow = self.time, self.flows.get(key)
-        if flow is None or (flow.closed and self._begins_anew(flow, seq, size)):
-            flow = self._new(key, seq, place)
-        table, i, k = self.bins.cells, flow.index, self.bin
-        # whether the clock was set back since the flow's last packet
-        if flow.clock_resets != self.clock_resets:
-            self._forget_times(flow)
+        flow = self._flow_of(key, seq, size, place)
         # the bytes [start, end) of the segment; they do not start again at 0 after 2**32
         start = flow.high + signed(seq - flow.high)
         end = start + size
@@ -234,12 +227,14 @@ class Connections:
             self._move_begin_back(flow, start)
         if flow.strange(start, end):
             return None
-        new = start >= flow.high  # all bytes captured so far lie before those of the segment
-        # whether it is a retransmission, as far as one can tell
-        repeat = not new and self._repeat(flow, start, end, ident, stamp)
-        if repeat is None:  # the capture has the same packet twice
+        if start >= flow.high:
+            kind = segments.NEW
+        else:
+            kind = self._count_late(flow, start, end, ident, stamp)
+        if kind == segments.COPY:
             return flow
         # count the segment, and note its largest size and headers
+        table, i, k = self.bins.cells, flow.index, self.bin
         table[SENT, i, k] += size
         silent = self.now - flow.last  # s since the flow's last segment
         flow.last = self.now
@@ -248,17 +243,10 @@ class Connections:
             flow.largest, flow.headers = size, headers
         if headers < MTU and size % (MTU - headers) == 0:  # it would fill Ethernet packets exactly
             flow.regular += size
-        # The time from new data to their ACK gives an RTT.  But once a segment is sent again, no
-        # segment that is in flight then gives an RTT.
-        if repeat:
-            self.pending -= len(flow.pending)
-            flow.pending.clear()
-        elif new and self.pending < MAX_PENDING:
-            flow.pending.append((end, time))
-            self.pending += 1
+        self._note_time(flow, end, kind)
         # remember the segment, to notice a copy of it
         self._remember(flow)
-        flow.sent(start, end, ident, stamp, time)
+        flow.sent(start, end, ident, stamp, self.time)
         # new bytes, perhaps behind a hole of bytes that the capture lacks so far
         if end > flow.high:
             if start > flow.high:
@@ -266,8 +254,35 @@ class Connections:
             table[ARRIVED, i, k] += end - max(start, flow.high)
             flow.high = end
         if echo >= 0 and flow.stamps:
-            self._echo(flow, echo, silent, new=new)
+            self._echo(flow, echo, silent, new=kind == segments.NEW)
         return flow
+
+    def _flow_of(self, key: Key, seq: int, size: int, place: str) -> Flow:
+        """The flow of a segment with data; a new one if the segment is the first of its flow.
+
+        The arguments are those of ``data``.  If the capture's clock was set back since the flow's
+        last packet, the times of its earlier packets are dropped.
+        """
+        flow = self.flows.get(key)
+        if flow is None or (flow.closed and self._begins_anew(flow, seq, size)):
+            flow = self._new(key, seq, place)
+        if flow.clock_resets != self.clock_resets:
+            self._forget_times(flow)
+        return flow
+
+    def _note_time(self, flow: Flow, end: int, kind: int) -> None:
+        """Note when a segment passed, because the time from new data to their ACK gives an RTT.
+
+        ``end`` is the number of the byte after the segment, and ``kind`` says whether its data are
+        new (``segments.NEW``).  When a segment is sent again, the times of all segments in flight
+        are dropped: an ACK no longer tells which transmission it answers.
+        """
+        if kind in (segments.RETRANSMITTED, segments.UNSURE):
+            self.pending -= len(flow.pending)
+            flow.pending.clear()
+        elif kind == segments.NEW and self.pending < MAX_PENDING:
+            flow.pending.append((end, self.time))
+            self.pending += 1
 
     def _begins_anew(self, flow: Flow, seq: int, size: int) -> bool:
         """Whether a segment after the acknowledged FIN of ``flow`` belongs to a new connection.
@@ -301,37 +316,39 @@ class Connections:
             flow.holes.insert(0, (start, flow.begin))
             flow.begin = flow.acked = start
 
-    def _repeat(self, flow: Flow, start: int, end: int, ident: int, stamp: int) -> bool | None:
-        """Count a segment that begins below the highest byte captured so far.
+    def _count_late(self, flow: Flow, start: int, end: int, ident: int, stamp: int) -> int:
+        """Count a segment that begins below the highest byte captured so far; return its kind.
 
         The segment holds the bytes ``[start, end)``. ``ident`` is its IPv4 identifier, and
-        ``stamp`` its TCP timestamp; -1 means that it has none. The result says why the segment
-        comes after higher bytes:
+        ``stamp`` its TCP timestamp; -1 means that it has none. The kind is one of these constants
+        of ``segments``:
 
-        - ``None``: the capture has the same packet twice.
-        - ``False``: the segment was captured out of order.
-        - ``True``: it is a retransmission, or the reason is unknown.
+        - ``COPY``: the capture has the same packet twice. It is not counted again.
+        - ``OUT_OF_ORDER``: the segment was captured after later ones, but sent before them.
+        - ``RETRANSMITTED``: it was sent after them.
+        - ``UNSURE``: the capture does not tell. The trace names the flows with such segments.
 
         Its bytes above the highest byte so far, if there are any, are left to the caller.
         """
-        table, i, k = self.bins.cells, flow.index, self.bin
         below = min(end, flow.high)
-        filled = flow.fill(start, below)  # how many of its bytes are seen for the first time
-        old = below - start - filled  # how many were seen before
-        if not old:  # a retransmission of bytes that the capture lacks, or out of order
-            later = flow.later(ident, stamp)  # whether it was sent after them; None: unknown
-            flow.unsure += later is None
-            table[RETRANSMITTED, i, k] += filled if later else 0
-            table[ARRIVED, i, k] += filled
-            return later is not False
-        kind = flow.seen_again(start, end, ident, stamp, self.time)
+        first_seen = flow.fill(start, below)  # how many of its bytes the capture lacked so far
+        seen_before = below - start - first_seen
+        if seen_before:
+            kind = flow.seen_again(start, end, ident, stamp, self.time)
+        else:
+            sent_later = flow.later(ident, stamp)
+            kind = segments.RETRANSMITTED if sent_later else segments.OUT_OF_ORDER
+            kind = segments.UNSURE if sent_later is None else kind
         if kind == segments.COPY:
             flow.copies += 1
-            return None
+            return kind
         flow.unsure += kind == segments.UNSURE
-        table[RETRANSMITTED, i, k] += old
-        table[ARRIVED, i, k] += filled
-        return True
+        table, i, k = self.bins.cells, flow.index, self.bin
+        table[ARRIVED, i, k] += first_seen
+        # the capture may lack the first transmission of bytes that are retransmitted
+        lacked = first_seen if kind == segments.RETRANSMITTED else 0
+        table[RETRANSMITTED, i, k] += seen_before or lacked
+        return kind
 
     def _remember(self, flow: Flow) -> None:
         """Make room for a segment in ``flow.recent``, which has the flow's latest segments.

@@ -47,9 +47,11 @@ TIMER_OVER_ROUND_TRIP = 1.5  # a timer is longer than the last round trip by mor
 # packets that Linux acknowledges at once at the start of a flow (TCP_MAX_QUICKACKS)
 QUICK_ACKS = 16
 
-# why a capture shows bytes a second time: it has a packet twice, the sender sent them again, or
-# either may be the case
-COPY, RETRANSMITTED, UNSURE = range(3)
+# The kinds of captured segments. The bytes of a ``NEW`` one follow all bytes captured so far. The
+# others have earlier bytes: ``OUT_OF_ORDER`` was sent before segments captured earlier, ``COPY`` is
+# a packet that the capture has twice, ``RETRANSMITTED`` was sent again, and for ``UNSURE`` the
+# capture does not tell which of these it is.
+NEW, OUT_OF_ORDER, COPY, RETRANSMITTED, UNSURE = range(5)
 
 
 class Flow:
