@@ -157,9 +157,9 @@ def run(
     - ``engine`` is "threads" or "jax". With "jax" all windows have to change continuously, and
       random delays of start times are an error, except in the cases above in which they are
       ignored.
-      The engine "jax" does not end its steps when a Vegas flow's backlog reaches alpha or beta.
-      So its results have an error that falls with ``step``; a run with half the ``step`` shows how
-      large it is.
+      A step of the engine "jax" may pass the instant at which a Vegas flow's backlog reaches alpha
+      or beta. So its results have an error that falls with ``step``; a run with half the ``step``
+      shows how large it is.
     - ``threads`` is the number of threads of the engine "threads" (default: one per core).
     - ``chunk`` is the number of scenarios that the engine "jax" simulates together (default: all of
       them on a GPU, 64 on a CPU).

@@ -90,7 +90,7 @@ def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> N
         f.hystart_found = now - f.train_start > 0.5 * (f.delay_min + HYSTART_ACK_DELAY)
     f.train_rtt = min(f.train_rtt, rtt)
     f.train_samples += samples
-    # the least RTT of a round must exceed the least RTT of all by this, or slow start does not end
+    # slow start ends, too, if the least RTT of a round exceeds the least RTT of all by ``rise``
     rise = min(max(f.delay_min / 8.0, HYSTART_DELAY_MIN), HYSTART_DELAY_MAX)
     if f.train_samples > HYSTART_MIN_SAMPLES and f.train_rtt > f.delay_min + rise:
         f.hystart_found = True
