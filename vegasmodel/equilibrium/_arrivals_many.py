@@ -322,9 +322,8 @@ def _find_delays(
         if i and i % BLOCK == 0:
             _write_clusters(alpha, delta, i, n_blocks, clusters)
         too_far = n_far > 0 and REACH * (delay_before + gap - ref) > radius
-        if i and (
-            no_series or i % BLOCK == 0 or too_far
-        ):  # make a new series about ``delay_before``
+        if i and (no_series or i % BLOCK == 0 or too_far):
+            # make a new series about ``delay_before``
             ref, no_series = delay_before, False
             radius, n_far = _range_of_series(delta, i, ref)
             _series(alpha, delta, n_far, ref, radius, n_blocks, clusters, series)

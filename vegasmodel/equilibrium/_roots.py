@@ -103,12 +103,10 @@ def search(
     refined until ``wanted`` roots are found (conjugates counted), but at most three times. Many
     roots lie between the function's poles on the imaginary axis, so there the grid has more points.
     """
-    step = (
-        0.25 * math.pi / function.longest_delay
-    )  # between two points of the grid; 1/s, as all these
-    poles = np.concatenate(
-        [[0.0], function.imaginary_poles(top), [top]]
-    )  # ``top`` ends the last interval
+    # 1/s, as all these: between two points of the grid
+    step = 0.25 * math.pi / function.longest_delay
+    # ``top`` ends the last interval
+    poles = np.concatenate([[0.0], function.imaginary_poles(top), [top]])
     intervals = np.diff(poles)[:, None]
     found = np.empty(0, np.complex128)
     for refinement in (1, 2, 4, 8):

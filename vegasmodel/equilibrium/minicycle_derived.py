@@ -295,9 +295,8 @@ def _lag_of_vegas(path: Path, V_b: Floats, q_c: Floats) -> tuple[Floats, Floats]
     there are none).
     """
     B, n_V, n_R, upper = path.B, path.n_vegas, path.n_reno, path.upper
-    may_lag = (n_R > n_V) & (
-        q_c < B
-    )  # more Reno than Vegas sources, and the buffer is not full yet
+    # more Reno than Vegas sources, and the buffer is not full yet
+    may_lag = (n_R > n_V) & (q_c < B)
     surplus = np.where(may_lag, n_R - n_V, 1.0)  # growth of the queue in a round trip
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)
     # At most B packets wait, so V falls no further than h + X/B.

@@ -62,9 +62,8 @@ def schedule(net: Net, e: int, time: float) -> None:
     while node > 1:
         rival = tree[node ^ 1]  # the winner on the other side of the next node
         rival_key = net.keys[rival]
-        if rival_key < key or (
-            rival_key == key and rival < winner
-        ):  # in a tie the lower index wins
+        # in a tie the lower index wins
+        if rival_key < key or (rival_key == key and rival < winner):
             winner, key = rival, rival_key
         node //= 2
         tree[node] = winner

@@ -240,9 +240,7 @@ class Sender(Mechanisms):
     acks: float  # packets whose ACKs reached the sender, packets received twice included
     timeouts: float  # expiries of the retransmission timer
     early_timers: float  # expiries of Linux's other timers (tail loss probe, reordering)
-    lone_rtt: (
-        float  # greatest mean RTT of a round trip in which it sent at most one packet, seconds
-    )
+    lone_rtt: float  # greatest RTT of a round trip in which it sent at most one packet, seconds
     arrived: float  # packets of data that have arrived in any order; each counts once
     delivered: float  # packets of ``arrived`` that cumulative ACKs have acknowledged
     rtt_area: float  # sum of the RTT samples, seconds
