@@ -86,6 +86,7 @@ def begin_block(flow: Sender, now: LinkState, c: float, queue: float) -> None:
     """
     flow.block_began = flow.block_next
     flow.block_next += flow.rtt + queue / c
+    # as many packets as ACKs of the last block came before the first duplicate ACK
     flow.block_size = flow.clean if flow.clean >= 0.0 else flow.passed
     if flow.timeout_ends > now.time:  # it waits for its retransmission timer and sends nothing
         flow.block_size = 0.0

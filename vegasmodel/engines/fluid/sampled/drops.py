@@ -303,6 +303,31 @@ def next_ago(flow: Sender) -> float:
     return grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost + flow.extra - 1.0)
 
 
+@jit
+def first_event(flows: Table[Sender], now: LinkState) -> tuple[int, float, bool]:
+    """The first event of this step that ``drop_in_order`` has not yet handled.
+
+    An event is that a flow sends an additional packet, or that a window falls. If several flows
+    send additional packets at this time, one of them is drawn at random.
+
+    Returns the event's flow (-1 if there is no event), the time in seconds from the event to the
+    end of the step, and whether the event is the fall of a window.
+    """
+    first, which, ties, falls = -1.0, -1, 1.0, False
+    for i in range(len(flows)):
+        flow = flows[i]
+        if flow.active and flow.extra > WINDOW_ERROR:
+            ago = next_ago(flow)
+            if ago > first + WINDOW_ERROR * first or which < 0:
+                first, which, ties, falls = ago, i, 1.0, False
+            elif ago >= first - WINDOW_ERROR * first and not falls:
+                ties += 1.0
+                which = i if draw(now) * ties < 1.0 else which
+        if flow.active and flow.freed > 0.0 and flow.freed_ago > first:
+            first, which, ties, falls = flow.freed_ago, i, 1.0, True
+    return which, first, falls
+
+
 @rare
 def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: float) -> None:
     """Drop packets in a step in which Vegas reduces its window, in the order of events.
@@ -315,22 +340,7 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
     """
     s_max = link.room / link.capacity
     while True:
-        # The code below finds the first event that is left. ``first`` is the time in seconds from
-        # this event to the end of the step, and ``which`` is its flow. ``falls`` says whether the
-        # event is the fall of a window. Otherwise the flow sends an additional packet. ``ties`` is
-        # the number of flows that send one at this time; one of them is drawn at random.
-        first, which, ties, falls = -1.0, -1, 1.0, False
-        for i in range(len(flows)):
-            flow = flows[i]
-            if flow.active and flow.extra > WINDOW_ERROR:
-                ago = next_ago(flow)
-                if ago > first + WINDOW_ERROR * first or which < 0:
-                    first, which, ties, falls = ago, i, 1.0, False
-                elif ago >= first - WINDOW_ERROR * first and not falls:
-                    ties += 1.0
-                    which = i if draw(now) * ties < 1.0 else which
-            if flow.active and flow.freed > 0.0 and flow.freed_ago > first:
-                first, which, ties, falls = flow.freed_ago, i, 1.0, True
+        which, first, falls = first_event(flows, now)
         if which < 0:
             return
         flow = flows[which]
@@ -389,6 +399,64 @@ def excess(flows: Table[Sender], link: Bottleneck) -> float:
 
 
 @jit
+def freed_rate(flows: Table[Sender], s_max: float) -> float:
+    """By how much the falls of windows in this step lower the flows' rates at a full buffer, pkt/s.
+
+    ``s_max`` is the queueing delay of the full buffer.
+    """
+    freed = 0.0
+    for i in range(len(flows)):
+        if flows[i].active:
+            freed += flows[i].freed / (flows[i].rtt + s_max)
+    return freed
+
+
+@jit
+def held_rate(flows: Table[Sender], s_max: float) -> float:
+    """The rate of one packet that a receiver holds back, at a full buffer, in pkt/s.
+
+    Of several such rates the result is the greatest. It is 0 if no receiver holds back a packet of
+    a train. ``drop_last`` explains why this packet counts.
+    """
+    held = 0.0
+    for i in range(len(flows)):
+        flow = flows[i]
+        if flow.active:
+            held = max(held, flow.held_back * flow.in_train / (flow.rtt + s_max))
+    return held
+
+
+@jit
+def sent_rate(flows: Table[Sender], s_max: float) -> float:
+    """By how much the additional packets of this step raise the flows' rates at a full buffer.
+
+    The result is in pkt/s. ``s_max`` is the queueing delay of the full buffer.
+    """
+    sent = 0.0
+    for i in range(len(flows)):
+        if flows[i].active:
+            sent += max(flows[i].extra, 0.0) / (flows[i].rtt + s_max)
+    return sent
+
+
+@jit
+def far_too_many(flows: Table[Sender], s_max: float, sent: float, c: float) -> bool:
+    """Whether a law seems to enlarge its window without bound (``overflow`` says when).
+
+    ``sent`` is the rate of all additional packets (``sent_rate``). In a slow start, at most as many
+    packets are lost as link and buffer hold.
+    """
+    most, lost_too_many = 0.0, False
+    for i in range(len(flows)):
+        flow = flows[i]
+        if flow.active:
+            most = max(most, flow.extra)
+            fits = c * (flow.rtt + s_max)  # packets that link and buffer hold
+            lost_too_many = lost_too_many or flow.undetected > max(MOST_AT_ONCE, 2.0 * fits)
+    return lost_too_many or (most > MOST_AT_ONCE and sent > c)
+
+
+@jit
 def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: bool) -> bool:
     """Drop the packets for which the full buffer has no room.
 
@@ -405,8 +473,7 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
     Returns false if one of two numbers is far too large: the additional packets of a flow in this
     step, or the packets of a flow that are lost so far without its sender knowing it. The number is
     too large if it is above ``MOST_AT_ONCE``, and more than the link can take. This happens only if
-    a congestion control law enlarges its window without bound. (In a slow start, at most as many
-    packets are lost as link and buffer hold.)
+    a congestion control law enlarges its window without bound.
     """
     for i in range(len(flows)):
         flow = flows[i]
@@ -418,26 +485,11 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
                 admit_alone(flows, i, now, link)
     s_max = link.room / link.capacity
     over = excess(flows, link)
-    # ``freed`` and ``sent`` are rates in pkt/s at a full buffer: by how much falling windows lower
-    # the sum of the rates, and by how much additional packets raise it. ``held`` is the rate of a
-    # packet that a receiver holds back. ``most`` is the largest number of additional packets of a
-    # flow. ``too_many_lost`` says whether a flow has lost far too many packets without knowing it,
-    # and ``early`` whether a train has begun whose first ACK releases two packets.
-    freed, sent, most, held, early, too_many_lost = 0.0, 0.0, 0.0, 0.0, False, False
-    for i in range(len(flows)):
-        flow = flows[i]
-        if flow.active:
-            freed += flow.freed / (flow.rtt + s_max)
-            sent += max(flow.extra, 0.0) / (flow.rtt + s_max)
-            most = max(most, flow.extra)
-            fits = link.capacity * (flow.rtt + s_max)
-            undetected = flow.undetected
-            too_many_lost = too_many_lost or undetected > max(MOST_AT_ONCE, 2.0 * fits)
-            held = max(held, flow.held_back * flow.in_train / (flow.rtt + s_max))
-            early = early or flow.early_ago > 0.0
+    freed, held = freed_rate(flows, s_max), held_rate(flows, s_max)
     if over + freed + held <= RATE_ERROR * link.capacity:
         return True
-    if too_many_lost or (most > MOST_AT_ONCE and sent > link.capacity):
+    sent = sent_rate(flows, s_max)
+    if far_too_many(flows, s_max, sent, link.capacity):
         return False
     if freed > 0.0:
         drop_in_order(flows, now, link, over + freed - sent)
@@ -449,6 +501,5 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
             # a window that moves to and fro about a threshold does not count as growing
             if flow.active and flow.extra > 0.0 and flow.growth_before > 0.0:
                 lose(flow, now, link, 0.0, 0.0)
-    if early:
-        drop_early(flows, now, link)
+    drop_early(flows, now, link)
     return True

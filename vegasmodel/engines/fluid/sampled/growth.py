@@ -424,11 +424,25 @@ def decide_within(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     before = flow.cwnd
     update(flow, now, smooth)
     decide(flow, now)
-    flow.rounds_at_rest = (
-        flow.rounds_at_rest + 1.0 if flow.cwnd == before and flow.round_drift == 0.0 else 0.0
-    )
+    rests = flow.cwnd == before and flow.round_drift == 0.0
+    flow.rounds_at_rest = flow.rounds_at_rest + 1.0 if rests else 0.0
     flow.decided = True
     flow.freed_ago = (flow.round_part + g - 1.0) * (flow.rtt + now.delay)
+
+
+@jit
+def packets_arriving(flow: Sender, now: LinkState, before: float, W: float, h: float) -> float:
+    """The packets of the flow that reach the queue in a step of ``h`` seconds, without bursts.
+
+    They are one packet for each ACK, and those by which the window has grown in this step. ``W``
+    was the window, and ``before`` the number of packets in flight, when the step began.
+    """
+    if flow.train_sent != 0.0 or comes_in_trains(flow):
+        return flow.train_sent
+    acking = max(before - flow.held_back - flow.burst_lost, 0.0)  # packets whose ACKs come
+    acked = acking * h / (flow.rtt + now.delay)
+    grown = max(flow.cwnd - W, 0.0)
+    return max(acked + min(flow.in_flight - before, grown), 0.0)
 
 
 @jit
@@ -473,14 +487,7 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
             flow.growth = flow.round_drift / (flow.rtt + now.delay)
         before = flow.in_flight
         send(flow, now, h, smooth)
-        # ``arrives``: packets of the flow that reach the queue in this step, one for each ACK and
-        # those by which the window has grown
-        flow.arrives = flow.train_sent
-        if flow.train_sent == 0.0 and not comes_in_trains(flow):
-            acking = max(before - flow.held_back - flow.burst_lost, 0.0)
-            acked = acking * h / (flow.rtt + now.delay)
-            grown = max(flow.cwnd - W, 0.0)
-            flow.arrives = max(acked + min(flow.in_flight - before, grown), 0.0)
+        flow.arrives = packets_arriving(flow, now, before, W, h)
         if flow.decided:
             flow.freed = max(before - flow.in_flight, 0.0)
         flow.at_once = flow.window_sent

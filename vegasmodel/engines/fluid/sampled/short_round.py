@@ -90,7 +90,8 @@ def count_block_packet(flow: Sender, lost: bool) -> None:
     if flow.clean < 0.0:  # the first drop in this block
         flow.clean = flow.passed
     if flow.undetected <= 0.0:  # the first loss, which sets P
-        flow.first_block = flow.block - (flow.passed == 0.0)
+        # P is this packet itself if it is the first of its block, else the first of the next block
+        flow.first_block = flow.block - (1.0 if flow.passed == 0.0 else 0.0)
         flow.run, flow.short_round, flow.lost_before, flow.lost_beyond = 0.0, 0.0, 0.0, 0.0
     if flow.block <= flow.first_block:
         flow.lost_before += 1.0
@@ -114,8 +115,9 @@ def lose_base(flow: Sender, c: float, W: float, arrived: float, fast: bool) -> N
     duplicate ACK has released. A duplicate ACK adds a packet to the window, so it releases a new
     packet only after earlier ones have made up for the cut of the window.
     """
-    # Has Vegas repaired all losses up to P? P itself is lost if ``from_begin`` is true.
-    if fast and flow.lost_before < REPAIRED + (not flow.from_begin):
+    # There is no short round trip if Vegas has repaired all losses up to P before the timeout. It
+    # has repaired ``REPAIRED`` losses. If P itself is lost (``from_begin``), one of these may be P.
+    if fast and flow.lost_before < (REPAIRED if flow.from_begin else REPAIRED + 1.0):
         return
     acks = flow.short_round
     if acks == 0.0 and fast and arrived > np.floor((1.0 - flow.decrease) * W):

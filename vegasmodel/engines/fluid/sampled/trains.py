@@ -122,7 +122,7 @@ def drop_where_trains_meet(
     for _ in range(int(over + draw(now))):
         i = draw_arriving(flows, now, -1)
         j = draw_arriving(flows, now, i)
-        if j >= 0 and place(flows[j], now, link) > place(flows[i], now, link):
+        if j >= 0 and arrival_phase(flows[j], now, link) > arrival_phase(flows[i], now, link):
             i = j
         if flows[i].in_flight - flows[i].undetected >= 1.0:
             lose(flows[i], now, link, 1.0, ago)
@@ -148,7 +148,7 @@ def draw_arriving(flows: Table[Sender], now: LinkState, without: int) -> int:
 
 
 @jit
-def place(flow: Sender, now: LinkState, link: Bottleneck) -> float:
+def arrival_phase(flow: Sender, now: LinkState, link: Bottleneck) -> float:
     """The time from a departure from the queue until the next packet of a flow's train arrives.
 
     Of two packets that arrive between the same two departures, the later one may be lost. The unit
@@ -185,6 +185,22 @@ def change_rate(now: LinkState, r: float, c: float, trains: int) -> None:
 
 
 @jit
+def next_event(flows: Table[Sender]) -> tuple[float, int]:
+    """When the next train begins or ends at the queue, and which flow's train this is.
+
+    Without active flows the time is infinite and the flow -1.
+    """
+    first, which = np.inf, -1
+    for i in range(len(flows)):
+        flow = flows[i]
+        if flow.active:
+            due = flow.end if flow.arriving else flow.front
+            if due < first:
+                first, which = due, i
+    return first, which
+
+
+@jit
 def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> None:
     """Move the trains on by ``h`` seconds; drop packets where trains meet at a full buffer.
 
@@ -205,14 +221,7 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
     if now.recount:
         count_trains(flows, now, c)
     while now.trains_due <= stop:
-        # the next event: at the time ``first`` the train of flow ``which`` begins or ends
-        first, which = np.inf, -1
-        for i in range(len(flows)):
-            flow = flows[i]
-            if flow.active:
-                due = flow.end if flow.arriving else flow.front
-                if due < first:
-                    first, which = due, i
+        first, which = next_event(flows)
         now.trains_due = first
         if first > stop:
             break
