@@ -245,6 +245,39 @@ def _step_to_event(
     return wanted, h, s1, stalls
 
 
+@jit
+def _end_overflow(
+    p: Flows, y: State, c: float, s_max: float, losers: int, workspace: Workspace, out: Tally
+) -> bool:
+    """Cut windows because the buffer is full; returns False if it is still full afterwards."""
+    if not cut_windows(p, y, workspace.active, workspace.moves, losers, out.losses):
+        return False
+    set_delay(p, y, workspace.active, c)
+    return not y.clock[1] >= s_max * (1.0 - SLACK)
+
+
+@jit
+def _skip_repeated(
+    p: Flows, y: State, until: float, out: Tally, samples: Samples, workspace: Workspace, m: int
+) -> int:
+    """Skip further cycles up to the time ``until`` if the one that has just ended repeats.
+
+    ``workspace.trail`` holds the steps of this cycle, ``m`` instants, or only a part of them if
+    ``m`` is larger than its room. Samples in the skipped cycles are computed from these steps. So
+    if samples are wanted and steps are missing, nothing is skipped. The state moves on to the end
+    of the skipped cycles, where the next cycle begins. Returns the new number of instants.
+    """
+    sampled, k, ended = samples.record_at != 0, samples.following, y.clock[0]
+    trail, before = workspace.trail, workspace.before
+    known = not sampled or k[0] == samples.times.size or m <= trail.shape[0]
+    period = skip_cycles(y, out, workspace.mark, before, until, known)
+    if sampled and y.clock[0] > ended and k[0] < samples.times.size:
+        cycle = (trail, m, period, y.clock[0], p.rtt, before, out, workspace.new, samples)
+        call(samples.replay_at, cycle)
+    begin_cycle(out, before)
+    return record_instant(trail, 0, y.clock[0], y.window, y.clock[1])
+
+
 @functools.partial(jit, negative_indices=False)
 def march(
     p: Flows, y: State, c: float, s_max: float, losers: int, end: float,
@@ -266,8 +299,8 @@ def march(
     together it returns ``PAUSED``; the next call goes on as if there had been no pause
     (``pauses.py``).
     """
-    sampled, k = samples.record_at != 0, samples.following
-    active, new, moves, last, mark, before, trail, carried = workspace
+    sampled = samples.record_at != 0
+    active, new, moves, last, _, _, trail, carried = workspace
     _prepare(p, y, c, samples, workspace)
     due = carried[1]
     m = int(carried[2])  # instants in the trail; if more than it holds, some are missing
@@ -282,20 +315,21 @@ def march(
     while y.clock[0] < end and steps > 0:
         steps -= 1
         t = y.clock[0]
-        # make a step, of the length ``wanted`` unless an event or a full buffer ends it early
+        # 1. Make a step, of the length ``wanted`` unless an event or a full buffer ends it early.
         usual, longest, until = horizon(p, y, active, last, fraction, min(due, end))
         remaining = until - t
         wanted = min(PROBE * usual if jumped else longest, remaining)
         wanted, h, s1, stalls = _step_to_event(
             p, y, c, s_max, workspace, wanted, usual, remaining, trend, jumped, stalls
         )
-        # the derivatives of the delay, from its mean slopes in this step and in the one before
+        # 2. The derivatives of the delay, from its mean slopes in this step and in the one before:
+        # the next step extrapolates the delay with them.
         before_mean, mean = mean, (s1 - y.clock[1]) / h if h > 0.0 else 0.0
         bend = 2.0 * (mean - before_mean) / (h + length) if h > STALL * usual else 0.0
         trend, length = (mean + 0.5 * bend * h, bend), h
         full = h < wanted or s1 >= s_max
         later = until if h == remaining else t + h  # the time at the end of the step
-        # record the step, and accept the state at its end
+        # 3. Record the step, and accept the state at its end.
         if sampled:
             call(samples.record_at, (p, y, new, s1, h, later, out, samples))
         tally_step(p, y, active, new, s1, h, c, out)
@@ -303,26 +337,16 @@ def march(
         m = record_instant(trail, m, later, new, s1)
         for i in range(last.size):
             last[i] = moves[i]
-        # what happens at its end: an overflow, or flows start or stop
+        # 4. What happens at its end: an overflow, or flows start or stop.
         if full:
-            if not cut_windows(p, y, active, moves, losers, out.losses):
-                return STUCK
-            set_delay(p, y, active, c)
-            if y.clock[1] >= s_max * (1.0 - SLACK):
+            if not _end_overflow(p, y, c, s_max, losers, workspace, out):
                 return STUCK
             jumped = True
             if stop_at_loss:
                 return OVERFLOW
             if skip:
-                # whether the samples in skipped cycles can be computed: all steps are in ``trail``
-                known = not sampled or k[0] == samples.times.size or m <= trail.shape[0]
-                period = skip_cycles(y, out, mark, before, min(due, end), known)
-                if sampled and y.clock[0] > later and k[0] < samples.times.size:
-                    cycle = (trail, m, period, y.clock[0], p.rtt, before, out, new, samples)
-                    call(samples.replay_at, cycle)
-                begin_cycle(out, before)
+                m = _skip_repeated(p, y, min(due, end), out, samples, workspace, m)
                 later = y.clock[0]
-                m = record_instant(trail, 0, later, y.window, y.clock[1])
         if later == until:
             jumped = True
         if later >= due:
