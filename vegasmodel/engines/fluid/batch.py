@@ -169,7 +169,7 @@ def run(
     installed.
     """
     # whether all windows change continuously, whatever the scenarios say
-    instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
+    all_continuous = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers
     check_method(losers, step)
     Choice(ENGINES).check(engine, "engine")
@@ -183,7 +183,9 @@ def run(
             empty = np.empty((0, 0))
             return BatchRun(empty, empty, empty, empty, empty, np.empty(0), np.empty(0, np.bool_))
         sampled = [
-            i for i, case in enumerate(scenarios) if not (instant or methods.one_run_suffices(case))
+            i
+            for i, case in enumerate(scenarios)
+            if not (all_continuous or methods.one_run_suffices(case))
         ]
         if sampled and engine == "jax":
             raise ValueError(
@@ -194,7 +196,7 @@ def run(
             )
         if sampled:
             return _mixed(scenarios, sampled, step, threads)
-        scenarios = pack(scenarios, packets=packets, trains=not instant)
+        scenarios = pack(scenarios, packets=packets, trains=not all_continuous)
     if engine == "jax":
         from vegasmodel.engines.fluid import batch_jax
 
@@ -263,10 +265,8 @@ def _threads(cases: Batch, losers: int, step: float, threads: int) -> BatchRun:
 
     def some(first: int) -> None:
         """Simulate ``PER_THREAD`` scenarios from number ``first`` on."""
-        end, unsampled = (
-            min(first + PER_THREAD, n),
-            Samples(*no_samples, np.zeros(1, np.int64), 0, 0),
-        )
+        end = min(first + PER_THREAD, n)
+        unsampled = Samples(*no_samples, np.zeros(1, np.int64), 0, 0)
         average_many(*cases, losers, step, first, end, unsampled, stopped, of_flows, of_link)
         count.done += end - first
 

@@ -39,26 +39,27 @@ class _Receiver:
 
     def __init__(self, stack: Stack, rtt: float) -> None:
         self.ends = math.inf  # time until which the ACK of a packet is delayed; infinite: none is
-        self.stack, self.rtt, self.quick = stack, rtt, stack.quick_acks
+        self.stack, self.rtt = stack, rtt
+        self.quick_left = stack.quick_acks  # so many further ACKs leave at once (start of a flow)
         self.least = self.ato = round(stack.ack_pause / TICK)
         self.heard = 0.0
         # the receiver's own timeout, from the RTT of the handshake
         self.timeout = math.ceil((rtt + max(2.0 * rtt, MIN_RTO)) / TICK)
 
-    def expires(self) -> None:
+    def end_pause(self) -> None:
         """The pause has ended: the receiver acknowledges one packet."""
         self.ends, self.ato = math.inf, min(2 * self.ato, self.timeout)
 
-    def takes(self, at: float) -> int:
-        """A packet arrives at time ``at``; returns how many packets are acknowledged at once."""
+    def packet_arrives(self, at: float) -> int:
+        """A packet arrives at time ``at``; returns how many packets are acknowledged now."""
         gap = at // TICK - self.heard // TICK
         self.heard = at
         if gap <= self.least // 2:
             self.ato = self.ato // 2 + self.least // 2
         elif gap < self.ato:
             self.ato = min(self.ato // 2 + int(gap), self.timeout)
-        if self.quick > 0.0:
-            self.quick -= 1.0
+        if self.quick_left > 0.0:
+            self.quick_left -= 1.0
             return 1
         if self.ends < math.inf:
             self.ends = math.inf
@@ -82,22 +83,26 @@ def held_alone(stack: Stack, rtt: float, limit: float, first: float, capacity: f
     start its window grows to the odd number ``limit`` and stays there. The link sends ``capacity``
     packets per second, so packets that are sent at once arrive 1/``capacity`` seconds apart.
 
-    The result is ``limit`` minus the throughput times the RTT.
+    The result is ``limit`` minus the packets acknowledged per round trip, counted in the second
+    half of the simulated time.
     """
-    receiver, packets = _Receiver(stack, rtt), deque[float]()  # times at which packets arrive
-    window, in_flight, last, now, counted = first, 0, -math.inf, 0.0, 0
+    receiver = _Receiver(stack, rtt)
+    packets, last = deque[float](), -math.inf  # arrival times of the packets in flight; the latest
+    window, in_flight, now, counted = first, 0, 0.0, 0
     while True:
-        while in_flight < min(math.floor(window), limit):  # send
+        # The sender sends what the window allows. A packet and its ACK take one RTT together. All
+        # of this time is put before the packet's arrival, so ACKs reach the sender at once.
+        while in_flight < min(math.floor(window), limit):
             last = max(last + 1.0 / capacity, now + rtt)
             packets.append(last)
             in_flight += 1
         # without packets on the way the only packet of a first window of 1 waits at the receiver
         if not packets or receiver.ends <= packets[0]:
             now, acked = receiver.ends, 1
-            receiver.expires()
+            receiver.end_pause()
         else:
             now = packets.popleft()
-            acked = receiver.takes(now)
+            acked = receiver.packet_arrives(now)
         if now > TRIPS * rtt:
             return limit - counted / (0.5 * TRIPS)
         if acked > 0:

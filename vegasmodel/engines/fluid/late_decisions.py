@@ -34,6 +34,7 @@ A flow that starts late finds a queue that is sometimes longer and sometimes sho
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vegasmodel.engines.fluid.records import Flows
 from vegasmodel.metrics import Floats
@@ -58,41 +59,47 @@ def resting_range(
     If ``still``, no window with alpha < beta moves. The result is then the range in which a window
     stays that rests already.
 
-    Let flow i have the RTT R_i and the part p_i of the capacity c. By equation (W1) of
-    ``windows.py``, one packet more in the window of flow j lengthens the queue by
-
-        k_j = 1/(R_j sum_i p_i/R_i)   packets.
-
-    So if this window varies by a_j packets to either side, the queue varies by a_j k_j. The window
-    is a triangular wave with the period 4 ``LAG`` R_j. Flow i computes its backlog from the mean
-    queue in its own round trip. Over the time R_i, the mean of the wave varies less than the wave
-    itself: by the factor g_ij = 1 - R_i/(4 ``LAG`` R_j), or not at all if this is negative. Of the
-    queue, the part p_i belongs to flow i. The waves of different flows have no fixed phases, so
-    their squares add up, and the backlog of flow i varies to either side by
-
-        A_i = p_i sqrt(sum_j (a_j k_j g_ij)^2)   packets.
-
-    So the window comes to rest if the mean backlog is at least A_i above ``lower``, and at least
-    A_i below ``upper``. If no backlog meets both conditions, both results are the middle between
-    the thresholds. The results are approximate, also because p_i and the queue are those of a
-    certain steady state: each backlog is in the middle between its thresholds, and no flow
-    over-estimates its baseRTT.
+    The backlog of flow i varies by A_i packets to either side of its mean (``_amplitudes``). So the
+    window comes to rest if the mean backlog is at least A_i above ``lower``, and at least A_i below
+    ``upper``. If no backlog meets both conditions, both results are the middle between the
+    thresholds. The results are approximate, also because A_i is computed for a certain steady
+    state: each backlog is in the middle between its thresholds, and no flow over-estimates its
+    baseRTT.
     """
     middle = 0.5 * (lower + upper)
-    differ = np.flatnonzero(lower < upper)  # the flows whose two thresholds differ
-    if differ.size == 0:
+    if not np.any(lower < upper):
         return lower, upper
     if lower.size == 1:
         return _alone(lower, upper, rtt, middle / capacity)
     part, trip = middle / middle.sum(), rtt + middle.sum() / capacity
     moves = np.where(lower < upper, 0.0 if still else 0.5 * LAG, LAG)
-    waves = moves * _lengthens(part, trip)  # a_j k_j
-    A = np.zeros(lower.size)  # A_i, for the flows whose thresholds differ
-    for R_i in np.unique(trip[differ]):  # a loop, as an array [n, n] might not fit into memory
-        felt = waves * np.maximum(1.0 - R_i / (4.0 * LAG * trip), 0.0)  # a_j k_j g_ij
-        flows = differ[trip[differ] == R_i]  # the flows with this RTT
-        A[flows] = part[flows] * np.sqrt(felt @ felt)
+    A = _amplitudes(part, trip, moves, np.flatnonzero(lower < upper))
     return np.minimum(lower + A, middle), np.maximum(upper - A, middle)
+
+
+def _amplitudes(part: Floats, trip: Floats, moves: Floats, of: NDArray[np.intp]) -> Floats:
+    """By how many packets A_i each backlog varies to either side of its mean, [n].
+
+    Flow i has the RTT R_i (``trip``, s) and the part p_i (``part``) of the capacity c, so the part
+    p_i of the queue belongs to it. The window of flow j varies by a_j packets (``moves``) to either
+    side, so the queue varies by a_j k_j (``_lengthens`` computes k_j).
+
+    The window of flow j is a triangular wave with the period 4 ``LAG`` R_j. Flow i computes its
+    backlog from the mean queue in its own round trip. Over the time R_i, the mean of the wave
+    varies less than the wave itself: by the factor g_ij = 1 - R_i/(4 ``LAG`` R_j), or not at all if
+    this is negative. The waves of different flows have no fixed phases, so their squares add up:
+
+        A_i = p_i sqrt(sum_j (a_j k_j g_ij)^2)   packets.
+
+    ``of`` has the indices of the flows for which A_i is wanted; it is 0 for all others.
+    """
+    waves = moves * _lengthens(part, trip)  # a_j k_j
+    A = np.zeros(part.size)
+    for R_i in np.unique(trip[of]):  # a loop, as an array [n, n] might not fit into memory
+        felt = waves * np.maximum(1.0 - R_i / (4.0 * LAG * trip), 0.0)  # a_j k_j g_ij
+        flows = of[trip[of] == R_i]  # the flows with this RTT
+        A[flows] = part[flows] * np.sqrt(felt @ felt)
+    return A
 
 
 def _alone(lower: Floats, upper: Floats, rtt: Floats, delay: Floats) -> tuple[Floats, Floats]:
@@ -156,6 +163,10 @@ def less_found(p: Flows, capacity: float) -> Floats:
 
 
 def _lengthens(part: Floats, trip: Floats) -> Floats:
-    """The packets k_j by which one packet more in each window lengthens the queue [n]."""
+    """The packets k_j by which one packet more in the window of flow j lengthens the queue [n].
+
+    Flow i has the part p_i of the capacity (``part``) and the RTT R_i (``trip``). By equation (W1)
+    of ``windows.py``, k_j = 1/(R_j sum_i p_i/R_i).
+    """
     k: Floats = 1.0 / (trip * (part / trip).sum())
     return k
