@@ -204,17 +204,19 @@ def _most_squares(limits: _Limits) -> float:
     of backlog, and the backlog lies between a_i and b_i.
 
     The sum of squares is convex in the rates. So at a given gap it is greatest if all rates but one
-    are at a bound: u_i for the flows of a set U, l_i for the others. The rate r_j of the one flow
-    left is the capacity less all other rates. For each choice of U and j, with psi_i = -dphi_i/dg,
+    are at a bound: u_i for the flows of a set U, l_i for the others. The rate r_j of the one
+    remaining flow j is the capacity less all other rates. A set U and a flow j define a family of
+    rates, one for each gap from the one at which r_j = l_j to the one at which r_j = u_j. The
+    function finds the greatest sum in each family (``_families``), and returns the greatest of
+    these. In a family, with psi_i = -dphi_i/dg,
 
         d(sum r^2)/dg = 2 sum_{at l} (r_j - l_i) a_i psi_i - 2 sum_{U} (u_i - r_j) b_i psi_i.
 
-    The first sum is over the flows with r_i = l_i, the second over U. The gap runs from the one at
-    which r_j = l_j to the one at which r_j = u_j.
+    The first sum is over the flows with r_i = l_i, the second over U.
     """
     n = limits.x.size
-    # For each choice: which flows are in U, and the number of flow j, whose backlog may vary. Along
-    # a choice r_j runs from l_j to u_j. ``at_upper_after`` is ``at_upper`` with flow j added.
+    # For each family: which flows are in U, and the number of flow j. ``at_upper_after`` has flow j
+    # in U, too: it describes the end of the family at which r_j = u_j.
     at_upper, between = _families(limits)  # [m, n] bool, [m]
     at_upper_after = at_upper.copy()
     at_upper_after[np.arange(len(between)), between] = True
@@ -222,7 +224,7 @@ def _most_squares(limits: _Limits) -> float:
     at_lower = ~at_upper_after
 
     def parts(family: Any, g: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """At the gaps g, for the choices number ``family``, four arrays.
+        """At the gaps g, in the families with these numbers, four arrays.
 
         They are the psi_i, the rates at a bound (0 for flow j), r_j, and the backlogs at a bound.
         """
@@ -252,11 +254,11 @@ def _most_squares(limits: _Limits) -> float:
         return np.asarray(((edge * least).sum(-1) < 0) & ((edge * most).sum(-1) > 0))
 
     def squares(family: Any, g: Floats) -> Floats:
-        """The greatest sum of squared rates at the gaps g, for the choices number ``family``."""
+        """The greatest sum of squared rates at the gaps g, in the families with these numbers."""
         _, rates, r_j, _ = parts(family, g)
         return np.asarray((rates**2).sum(-1) + r_j[:, 0] ** 2)
 
-    at_a_time = max(1, 500_000 // n)  # choices at a time, to bound the memory
+    at_a_time = max(1, 500_000 // n)  # families at a time, to bound the memory
     return max(
         float(
             _values_with_extremum(unsettled, squares, chunk, gaps[0][chunk], gaps[1][chunk]).max()

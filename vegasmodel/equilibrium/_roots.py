@@ -103,9 +103,10 @@ def search(
     refined until ``wanted`` roots are found (conjugates counted), but at most three times. Many
     roots lie between the function's poles on the imaginary axis, so there the grid has more points.
     """
-    # 1/s, as all these: between two points of the grid
+    # distance of two points of the grid, in 1/s as all these numbers: with the longest delay d, the
+    # factor exp(-z d) turns by an eighth of a full turn from a point to the next
     step = 0.25 * math.pi / function.longest_delay
-    # ``top`` ends the last interval
+    # the ends of the intervals between poles; ``top`` ends the last one
     poles = np.concatenate([[0.0], function.imaginary_poles(top), [top]])
     intervals = np.diff(poles)[:, None]
     found = np.empty(0, np.complex128)

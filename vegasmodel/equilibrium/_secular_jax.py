@@ -128,8 +128,8 @@ def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
 
         dr_i = p_i sum_j f_j/S - f_i/S (sum_j p_j - dc).
 
-    The change of y_i = Delta - x_i would lose digits in the same way. With a_i = p_i - f_i dx_i,
-    and with sums over the flows j other than i, it is
+    The change of y_i = Delta - x_i would lose digits in the same way. Let a_i = p_i - f_i dx_i, the
+    change of r_i at fixed y_i. With sums over the flows j other than i, the change of y_i is
 
         dy_i = dDelta - dx_i = (a_i + sum_j p_j - dc)/S - dx_i sum_j f_j/S.
 
@@ -248,15 +248,20 @@ def _total(high: Any, low: Any) -> Any:
 def _gap(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any, top: Any, present: Any) -> Any:
     """For each link the gap, the number of passes, and whether the iteration has converged.
 
+    A first iteration adds the rates in float64 (``rough``). From the gap that it finds, a second
+    one adds them with extra digits (``precise``).
+
     ``top`` is the largest over-estimate of the link's flows. ``present`` says which flows are
     present (alpha > 0). The other arguments are those of ``_delay``.
     """
+    # y_i = gap + d_i is the queueing delay minus flow i's over-estimate. ``pole`` is the sum of the
+    # alphas of the flows with the largest one, whose rates have a pole at the gap 0.
     d, d_low = two_sum(top[..., None], -x)
     at_top = d == 0
     pole = jnp.where(at_top, alpha, 0.0).sum(-1)
-    # Let y be the queueing delay minus the flow's over-estimate. ``alone`` is the y at which the
-    # flow fills the link alone. In the papers it is alpha/c. In Linux it solves
-    # y (1 + y/base) = alpha/c, where base is the flow's baseRTT.
+    # ``alone`` is the y at which a flow fills the link alone, so y is at least so large. In the
+    # papers it is alpha/c. In Linux it solves y (1 + y/base) = alpha/c, where base is the flow's
+    # baseRTT. The bounds of the gap follow: ``floor`` and ``ceiling``.
     alone = alpha / c[..., None]
     if linux:
         alone = 2.0 * alone / (1.0 + jnp.sqrt(1.0 + 4.0 * alone / (rtt + x)))
@@ -346,6 +351,7 @@ def _iterate(
         new = jnp.where(inside_bounds | converged, g + move, jnp.sqrt(lower) * jnp.sqrt(upper))
         return (jnp.where(done, g, new), used + ~done, done | converged, k + 1, lower, upper)
 
+    # ``g`` is a lower bound of the gap, or near it; the factor 0.25 leaves room below
     first = (g, used, jnp.zeros(g.shape, bool), 0, 0.25 * g, ceiling)
     return jax.lax.while_loop(unfinished, advance, first)[:3]
 

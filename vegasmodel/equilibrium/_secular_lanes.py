@@ -190,9 +190,10 @@ def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, coun
     """Take the solver's next step for each selected link, as ``advance`` does for one link.
 
     The solver searches for the queueing delay of each link step by step. It takes the first steps
-    with one float per number, and the last steps with two. If ``exact`` is true, this call selects
-    the links for which the next step uses two floats, else those for which it uses one. Returns how
-    many of the selected links need another step of this precision.
+    with one float per number, and the last steps with two. The caller has just computed the sums of
+    the rates for all links with one of these two precisions: with two floats if ``exact`` is true.
+    This call selects the links whose next step needs these sums. Returns how many of them need
+    another step of the same precision; at 0 the caller goes on to the other precision, or ends.
 
     ``t`` and ``count`` are tables of floats and of integers, with a column for each of the
     ``width`` links. Each link has ``n`` flows. ``c[first]`` is the capacity of the first link.
