@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from typing import NamedTuple
 
 from vegasmodel.adapters import rest
 from vegasmodel.equilibrium import settling
@@ -61,10 +62,12 @@ def settles(scenario: Scenario) -> Assumption:
         group = member.flow
         if group.law in user_laws or not group.long_lived:
             continue
-        known = _in_time(scenario, member, sharing)
-        if known.holds is False:
-            return known
-        uncertain += [member.name] if known.holds is None else []
+        start = _start_of(scenario, member, sharing)
+        for test in (_doubles_late, _fills_buffer_late, _grows_late, _repairs_late, _regrows_late):
+            if detail := test(start):
+                return Assumption(NAME, False, detail)
+        if start.after_warm_up or start.round_trips < start.window:
+            uncertain.append(member.name)
     detail = (
         f"{len(uncertain)} flows may grow for longer than the warm-up, {uncertain[0]} first"
         if uncertain
@@ -73,74 +76,112 @@ def settles(scenario: Scenario) -> Assumption:
     return Assumption(NAME, None if uncertain else True, detail)
 
 
-def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str]]) -> Assumption:
-    """The assumption that one flow's window reaches the steady state within the warm-up.
+class _Start(NamedTuple):
+    """A flow's start, as the tests of ``settles`` need it."""
 
-    It fails in five cases. The warm-up is too short
+    scenario: Scenario
+    member: Member  # the flow
+    bottleneck: Link  # the link of the flow's path on which its fair share is the smallest
+    share: float  # this share, in packets of the flow's size per second
+    window: float  # with which the flow gets this share; at most the receiver's window, packets
+    after_warm_up: bool  # whether the flow starts after the warm-up
+    # The time by which the window should be steady, s, and its name. It is the end of the warm-up.
+    # If the flow starts later, its start is a part of the averages, and the time is its stop.
+    end: float
+    end_name: str
 
-    - for the window to reach a fair share, even by slow start alone,
-    - for a buffer to fill, if the flow grows until it loses a packet,
-    - for the window to reach a fair share after slow start, by a packet per round trip,
-    - to repair the losses of the first slow start, or
-    - for the window to grow back after a loss.
+    @property
+    def seconds(self) -> float:
+        """The time that the flow has, s."""
+        return self.end - self.member.start
 
-    If the flow starts after the warm-up, the time until its stop counts instead of the warm-up. The
-    last two cases then do not count. ``sharing`` counts the flows that cross each link in each
-    direction.
-    """
-    group, run = member.flow, scenario.run
-    # the flow's fair share of each link; the link with the smallest; this share in own packets
+    @property
+    def round_trips(self) -> float:
+        """The same time in round trips without queueing."""
+        return self.seconds / self.member.rtt
+
+
+def _start_of(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str]]) -> _Start:
+    """Describe a flow's start; ``sharing`` counts the flows that cross each link, by direction."""
+    group = member.flow
     shares = {
         link: link.capacity / sharing[link.name, group.direction] for link in scenario.path(group)
     }
     bottleneck = min(shares, key=lambda link: shares[link])
     share = shares[bottleneck] * scenario.packet_size / scenario.size_of(group)
-    window = min(share * member.rtt, group.max_window)  # with which the flow gets this share
-    first = first_window(scenario, group)
-    starts_after_warm_up = run.warmup <= member.start
-    end, until = run.warmup, "the end of the warm-up"
-    if starts_after_warm_up:  # its start is meant to be a part of the averages
-        end, until = member.stop, "its stop"
-    round_trips = (end - member.start) / member.rtt
-    if round_trips < math.log2(max(window / first, 1.0)):
-        detail = (
-            f"{member.name} has {round_trips:.3g} round trips of {member.rtt:.3g} s until {until}; "
-            f"even slow start, which doubles a window once a round trip, needs "
-            f"{math.ceil(math.log2(window / first))} to a fair share"
-        )
-        return Assumption(NAME, False, detail)
-    if (slow_to_fill := _fills_late(scenario, group, end)) is not None:
-        detail = (
-            f"{member.name} grows until it loses a packet; the buffer of {slow_to_fill.name}, "
-            f"{slow_to_fill.buffer:.4g} packets, cannot be full by {until}"
-        )
-        return Assumption(NAME, False, detail)
-    reached = _slow_start_reaches(scenario, member, bottleneck)
-    if round_trips < window - reached:
-        detail = (
-            f"slow start of {member.name} ends at a window of at most {reached:.4g} packets; then "
-            f"it grows by a packet a round trip, and has {round_trips:.4g} round trips until "
-            f"{until}; for a fair share it needs {window:.4g} packets"
-        )
-        return Assumption(NAME, False, detail)
-    repair = 0.0 if starts_after_warm_up else _first_repair(scenario, member, bottleneck, share)
-    if end - member.start < repair:
-        detail = (
-            f"the warm-up of {member.name} is {end - member.start:.4g} s; its first slow start "
-            "overflows the buffer, and it repairs one lost packet a round trip, which takes "
-            f"about {repair:.4g} s"
-        )
-        return Assumption(NAME, False, detail)
-    regrowth = (
-        0.0 if starts_after_warm_up else _time_after_loss(scenario, member, bottleneck, share)
+    after_warm_up = scenario.run.warmup <= member.start
+    return _Start(
+        scenario,
+        member,
+        bottleneck,
+        share,
+        window=min(share * member.rtt, group.max_window),
+        after_warm_up=after_warm_up,
+        end=member.stop if after_warm_up else scenario.run.warmup,
+        end_name="its stop" if after_warm_up else "the end of the warm-up",
     )
-    if end - member.start < regrowth:
-        detail = (
-            f"the warm-up of {member.name} is {end - member.start:.4g} s; after a loss at a "
-            f"fair share its window takes {regrowth:.4g} s to grow back"
-        )
-        return Assumption(NAME, False, detail)
-    return Assumption(NAME, None if starts_after_warm_up or round_trips < window else True)
+
+
+def _doubles_late(start: _Start) -> str:
+    """A text if even slow start cannot reach the window of a fair share in time; else ""."""
+    member, first = start.member, first_window(start.scenario, start.member.flow)
+    if start.round_trips >= math.log2(max(start.window / first, 1.0)):
+        return ""
+    return (
+        f"{member.name} has {start.round_trips:.3g} round trips of {member.rtt:.3g} s until "
+        f"{start.end_name}; even slow start, which doubles a window once a round trip, needs "
+        f"{math.ceil(math.log2(start.window / first))} to a fair share"
+    )
+
+
+def _fills_buffer_late(start: _Start) -> str:
+    """A text if the flow grows until a loss, and no buffer can be full in time; else ""."""
+    link = _fills_late(start.scenario, start.member.flow, start.end)
+    if link is None:
+        return ""
+    return (
+        f"{start.member.name} grows until it loses a packet; the buffer of {link.name}, "
+        f"{link.buffer:.4g} packets, cannot be full by {start.end_name}"
+    )
+
+
+def _grows_late(start: _Start) -> str:
+    """A text if growth after slow start, by a packet per round trip, takes too long; else ""."""
+    reached = _slow_start_reaches(start.scenario, start.member, start.bottleneck)
+    if start.round_trips >= start.window - reached:
+        return ""
+    return (
+        f"slow start of {start.member.name} ends at a window of at most {reached:.4g} packets; "
+        f"then it grows by a packet a round trip, and has {start.round_trips:.4g} round trips "
+        f"until {start.end_name}; for a fair share it needs {start.window:.4g} packets"
+    )
+
+
+def _repairs_late(start: _Start) -> str:
+    """A text if the losses of slow start cannot be repaired within the warm-up; else ""."""
+    if start.after_warm_up:
+        return ""
+    repair = _first_repair(start.scenario, start.member, start.bottleneck, start.share)
+    if start.seconds >= repair:
+        return ""
+    return (
+        f"the warm-up of {start.member.name} is {start.seconds:.4g} s; its first slow start "
+        "overflows the buffer, and it repairs one lost packet a round trip, which takes "
+        f"about {repair:.4g} s"
+    )
+
+
+def _regrows_late(start: _Start) -> str:
+    """A text if a window that a loss has cut cannot grow back within the warm-up; else ""."""
+    if start.after_warm_up:
+        return ""
+    regrowth = _time_after_loss(start.scenario, start.member, start.bottleneck, start.share)
+    if start.seconds >= regrowth:
+        return ""
+    return (
+        f"the warm-up of {start.member.name} is {start.seconds:.4g} s; after a loss at a "
+        f"fair share its window takes {regrowth:.4g} s to grow back"
+    )
 
 
 def _overloaded(scenario: Scenario) -> str:
