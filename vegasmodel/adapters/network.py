@@ -217,10 +217,10 @@ def _fits(
     """
     if len(used) == 1 and len(scenario.links) == 1:
         # the greatest backlog of each flow: where Vegas or its slow start stops growing
-        most = column(
+        greatest_backlogs = column(
             scenario, lambda f: max(float(dead_zone(f.alpha, f.beta, f.variant)[1]), f.gamma)
         )
-        return rest.fits(scenario, x, states, most, float(queues[0]))
+        return rest.fits(scenario, x, states, greatest_backlogs, float(queues[0]))
     rooms = [
         room(scenario, scenario.links[link], "forward" if forward else "reverse")
         for link, forward in used

@@ -179,10 +179,11 @@ def _several_packets(scenario: Scenario, windows: Floats) -> Assumption:
     If a packet of a smaller window is lost, fewer than three duplicate ACKs return. The flow then
     often waits for a timeout, and its rate depends on details of its timer.
     """
-    least = int(np.argmin(windows))
-    holds = bool(windows[least] > 3.0)
+    smallest = int(np.argmin(windows))
+    holds = bool(windows[smallest] > 3.0)
+    name = scenario.members[smallest].name
     detail = (
-        f"{scenario.members[least].name} has a mean window of {windows[least]:.2g} packets, so "
+        f"{name} has a mean window of {windows[smallest]:.2g} packets, so "
         "its rate depends on details of its timer that are not in the equations"
     )
     return Assumption("windows-above-three", holds, "" if holds else detail)

@@ -194,11 +194,11 @@ def _true_base_rtts(scenario: Scenario, k: float) -> Assumption:
             if np.abs(change).max() <= NOTABLE_CHANGE:
                 continue
             if np.isfinite(change).all():  # else the solver has failed
-                most = int(np.argmax(change))
+                gainer = int(np.argmax(change))  # the flow that gains most
                 detail = (
-                    f"{vegas[most].name} starts after other Vegas flows of class D, counts the "
+                    f"{vegas[gainer].name} starts after other Vegas flows of class D, counts the "
                     "queueing delay of their packets as propagation delay, and may get "
-                    f"{change[most]:.0%} more"
+                    f"{change[gainer]:.0%} more"
                 )
         return Assumption(name, False, detail)
     return Assumption(name, True)

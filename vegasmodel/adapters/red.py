@@ -43,15 +43,11 @@ def answer(scenario: Scenario) -> Prediction:
     A flow that measures its baseRTT is assumed to measure it without error.
     """
     queue = scenario.links[0].queue
-    reason = one_link(scenario)
-    if reason is None and any(find(g.law).recovery == "slow start" for g in scenario.flows):
-        reason = "the equations do not have the law tahoe"
     if not isinstance(queue, Red):
         reason = "the link does not drop or mark early (queue discipline red)"
-    if reason is None and isinstance(queue, Red):
-        reason = _undefined(scenario, queue)
-    if reason is not None or not isinstance(queue, Red):
-        return Prediction.not_applicable(NAME, scenario, reason or "")
+        return Prediction.not_applicable(NAME, scenario, reason)
+    if (undefined := _undefined(scenario, queue)) is not None:
+        return Prediction.not_applicable(NAME, scenario, undefined)
     from vegasmodel.equilibrium import red  # only for a link that needs it
 
     link = scenario.links[0]
@@ -123,10 +119,14 @@ def _counted_every(scenario: Scenario, flow: Flow) -> float:
 def _undefined(scenario: Scenario, queue: Red) -> str | None:
     """The reason why the model's equations cannot be evaluated; ``None`` if they can.
 
-    There are two conditions: packets can wait in the buffer, and each flow reduces its window at a
-    loss. If RED only marks packets (ECN), the second is not needed, because a mark halves every
-    window.
+    There must be one link, and no flow may be Tahoe, which the equations do not have. Packets must
+    be able to wait in the buffer. Each flow must reduce its window at a loss. If RED only marks
+    packets (ECN), this is not needed, because a mark halves every window.
     """
+    if several := one_link(scenario):
+        return several
+    if any(find(g.law).recovery == "slow start" for g in scenario.flows):
+        return "the equations do not have the law tahoe"
     if scenario.links[0].buffer == 0.0:
         return "no packet can wait in a buffer of 0, so there is no mean queue"
     uncut = [g.name for g in scenario.flows if g.decrease == 1.0]

@@ -172,14 +172,13 @@ def follow(
 
 
 def dips(scenario: Scenario, solve: Solve, x: Floats) -> Floats:
-    """By how much the queue dips when each flow measures its baseRTT, as a delay in s, [n].
+    """By how much the least queueing delay that a flow found is below the steady state's, s, [n].
 
-    It dips below the steady state of the flows that started earlier. ``x`` [n] are the
-    over-estimates of baseRTT that the flows measured in a simulation. A flow's over-estimate is the
-    least queueing delay that it found. This delay is compared with that of the steady state, in
-    which the earlier flows have the over-estimates in ``x``. The result is 0 for flows that do not
-    measure their baseRTTs, and for those that found a longer delay. ``solve`` computes a steady
-    state, as for ``follow``.
+    The steady state is that of the flows that started earlier. In a simulation the queue varies
+    about it, and a flow takes the least RTT for its baseRTT. So its over-estimate of baseRTT is the
+    least queueing delay that it found. ``x`` [n] are these over-estimates; the earlier flows have
+    them in the steady state, too. The result is 0 for flows that do not measure their baseRTTs, and
+    for those that found a longer delay. ``solve`` computes a steady state, as for ``follow``.
     """
     when, measuring, shorter_by = starts(scenario), measures(scenario), np.zeros(x.size)
     delays: Floats = np.zeros(x.size)  # of the steady state before the flows ``new`` start
@@ -229,8 +228,8 @@ def many_packets(
         return Assumption("many-packets-queued", None, "these flows have no steady state")
     worst = int(np.argmax(change))
     holds = bool(change[worst] <= NOTABLE_CHANGE)
-    most = float((change_of_delay * c).max())
-    packets = f"up to {most:.2g} packets less" if np.any(waves) else "one packet less"
+    packets_less = float((change_of_delay * c).max())
+    packets = f"up to {packets_less:.2g} packets less" if np.any(waves) else "one packet less"
     name, would_get = scenario.members[worst].name, changed[worst]
     detail = (
         f"with {packets} in the queue that each late flow finds, {name} would get "
