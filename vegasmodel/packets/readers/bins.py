@@ -16,7 +16,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.packets.trace import Trace, assemble
 
 # The first index of ``Bins.flow``, [quantity, flow, bin]. The last quantity is a minimum, the
-# others are sums. Data are counted in packets, or in bytes by readers of captures:
+# others are sums (``_FLOW_SUMS``). Data are counted in packets, or in bytes by readers of captures:
 # - DELIVERED: data that reached the receiver, or data acknowledged, as the reader says;
 # - ARRIVED, in captures only: data that passed the place of the capture, without repetitions;
 # - SENT, RETRANSMITTED, LOST: data sent (retransmissions included), retransmitted and dropped;
@@ -29,8 +29,9 @@ RTT_SUM, RTT_N, WINDOW_SUM, WINDOW_N, RTT_MIN = range(6, 11)
 # The first index of ``Bins.link``, [quantity, link, bin]. WAITED is the integral of the queue over
 # time (packets times s), SERVED the number of packets that left the queue for transmission, CARRIED
 # their bytes, and QUEUE_MAX the longest queue in packets. The last is a maximum, the others are
-# sums.
+# sums (``_LINK_SUMS``).
 WAITED, SERVED, CARRIED, QUEUE_MAX = range(4)
+_FLOW_SUMS, _LINK_SUMS = slice(RTT_MIN), slice(QUEUE_MAX)  # all quantities but the last
 
 MAX_BINS = 4096  # the number of bins, unless many flows or links leave memory for fewer only
 MAX_CELLS = 2**19  # the most flows (or links) times bins
@@ -63,7 +64,7 @@ class Bins:
         needed.  Each time the bins become twice as long.
         """
         while time >= self.begin + self.count * self.width:
-            self._merge(self.count)
+            self._merge(then=self.count)
         return self.index(time)
 
     def grow_flows(self) -> None:
@@ -92,28 +93,27 @@ class Bins:
     def _shrink(self, items: int) -> None:
         """Merge bins (intervals of time) until ``items`` flows or links fit into the memory."""
         while items * self.count > MAX_CELLS:
-            self._merge(self.count // 2)
+            self._merge(then=self.count // 2)
 
-    def _merge(self, count: int) -> None:
+    def _merge(self, *, then: int) -> None:
         """Merge neighbouring bins (intervals of time) in pairs.
 
-        Then append empty bins until there are ``count``, which is at least half of the number of
-        bins so far.
+        ``then`` is the number of bins after that. It is half of the number so far to save memory,
+        or the same number to cover twice the time; then the second half of the bins is empty.
         """
         half = self.count // 2
-        flow = _empty(RTT_MIN + 1, self.flow.shape[1], count)
-        link = _empty(QUEUE_MAX + 1, self.link.shape[1], count)
+        flow = _empty(RTT_MIN + 1, self.flow.shape[1], then)
+        link = _empty(QUEUE_MAX + 1, self.link.shape[1], then)
         flow[RTT_MIN] = np.inf  # no RTT so far
-        # [quantity, flow or link, pair]: the first and the second bin of each pair. All quantities
-        # but the last are sums.
+        # [quantity, flow or link, pair]: the first and the second bin of each pair
         first, second = self.flow[:, :, ::2], self.flow[:, :, 1::2]
-        flow[:RTT_MIN, :, :half] = first[:RTT_MIN] + second[:RTT_MIN]
+        flow[_FLOW_SUMS, :, :half] = first[_FLOW_SUMS] + second[_FLOW_SUMS]
         np.minimum(first[RTT_MIN], second[RTT_MIN], out=flow[RTT_MIN, :, :half])
         first, second = self.link[:, :, ::2], self.link[:, :, 1::2]
-        link[:QUEUE_MAX, :, :half] = first[:QUEUE_MAX] + second[:QUEUE_MAX]
+        link[_LINK_SUMS, :, :half] = first[_LINK_SUMS] + second[_LINK_SUMS]
         np.maximum(first[QUEUE_MAX], second[QUEUE_MAX], out=link[QUEUE_MAX, :, :half])
         self.flow, self.cells, self.link = flow, flow.data, link
-        self.count, self.width = count, 2 * self.width
+        self.count, self.width = then, 2 * self.width
 
     def index(self, time: float) -> int:
         """The index of the bin (interval of time) that contains ``time``, s.
