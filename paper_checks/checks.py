@@ -29,9 +29,8 @@ __all__ = [
     "rounding",
 ]
 
-FORMULA_AT_OUR_NUMBERS: tuple[
-    str, ...
-] = ()  # the value of ``Record.prints`` for a printed formula, evaluated with numbers that we chose
+# the value of ``Record.prints`` for a printed formula, evaluated with numbers that we chose
+FORMULA_AT_OUR_NUMBERS: tuple[str, ...] = ()
 ARITHMETIC = "Tolerance: rounding of the arithmetic."
 OURS = "We chose the numbers: printed is what the printed formula gives with them."
 
@@ -49,15 +48,18 @@ Value: TypeAlias = "bool | int | float | str | Sequence[Value] | None"
 
 @dataclass(frozen=True)
 class Check:
-    """One printed item beside the value that we compute.
+    """One printed item beside the value that we compute, and the verdict about it.
 
-    ``reproduced``: |computed - printed| <= tolerance (for lists: in every entry), and ``computed``
-    comes from a derivation, a model or a packet simulation.  ``consistent``: the same, but
-    ``computed`` is arithmetic on printed numbers only.  ``erratum``: the values differ, and the
-    note derives the right one.  ``statement`` then names the wrong statement of the paper; several
-    records may show the same one.  ``discrepant``: the values differ, and the evidence shows that
-    the print is wrong.  ``blocked``: the value cannot be computed, or the evidence does not decide
-    whether it agrees; the note says what is missing.
+    The verdict is one of these:
+
+    - ``reproduced``: |computed - printed| <= tolerance (for lists: in every entry), and
+      ``computed`` comes from a derivation, a model or a packet simulation.
+    - ``consistent``: the same, but ``computed`` is arithmetic on printed numbers only.
+    - ``erratum``: the values differ, and the note derives the right one.  ``statement`` then names
+      the wrong statement of the paper; several records may show the same one.
+    - ``discrepant``: the values differ, and the evidence shows that the print is wrong.
+    - ``blocked``: the value cannot be computed, or the evidence does not decide whether it agrees;
+      the note says what is missing.
 
     ``share``: if phase effects may decide, we run several seeds, which move the flows' starts a
     little.  ``share`` is then the fraction of the seeds that are within the tolerance.  Most of the

@@ -204,18 +204,22 @@ def _devendictis(runs: Runs) -> list[Picture]:
 
 
 def _podlesny(runs: Runs) -> list[Picture]:
-    """Experiment A: the shares of NewReno and Vegas over the number of NewReno flows."""
-    counts = (2, 10, 20, 60, 100, 140)  # NewReno flows
-    rd = [dumbbell(n) for n in counts]
-    one_way = [  # the equations have no reverse flows
+    """Experiment A: the shares of NewReno and Vegas over the number of NewReno flows.
+
+    The model ``rate-delay`` evaluates the paper's equations for Rate-Delay services.  They have no
+    reverse flows, so it gets the scenarios without these.  With DropTail there is only ``rounds``.
+    """
+    newreno_flows = (2, 10, 20, 60, 100, 140)
+    rate_delay = [dumbbell(n) for n in newreno_flows]
+    one_way = [
         dataclasses.replace(s, flows=tuple(f for f in s.flows if f.direction == "forward"))
-        for s in rd
+        for s in rate_delay
     ]
-    droptail = [dumbbell(n, kind="droptail") for n in counts[:4]]
-    predicted = _answers(one_way, ["rate-delay"]) + _answers([*rd, *droptail], ["rounds"])
+    droptail = [dumbbell(n, kind="droptail") for n in newreno_flows if n <= 60]
+    predicted = _answers(one_way, ["rate-delay"]) + _answers([*rate_delay, *droptail], ["rounds"])
     return [
         Picture(
-            plots.class_shares(predicted, _measured([*rd, *droptail], runs)),
+            plots.class_shares(predicted, _measured([*rate_delay, *droptail], runs)),
             "Experiment A at a fifth of the scale: NewReno flows (rate class) beside 20 Vegas "
             "flows (delay class), with Rate-Delay services and with DropTail. The equations are "
             "evaluated without the reverse flows.",

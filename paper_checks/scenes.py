@@ -25,7 +25,10 @@ __all__ = ["asked", "files", "matching", "scenarios"]
 
 
 def asked(paper: str, runs: Runs) -> list[Scenario]:
-    """The scenarios that the records of a paper run."""
+    """The scenarios of which the records of a paper read runs.
+
+    To find them, the verdict of each record is computed: ``runs`` notes what is read from it.
+    """
     runs.scenarios.clear()
     for record in records(paper):
         judge(paper, record, runs)

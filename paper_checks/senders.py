@@ -24,9 +24,9 @@ FIRST_LOST = 1000  # the sequence number of the first packet that is lost
 
 
 def _alone(base: Scenario, law: str, rtt: float, max_window: float = math.inf) -> Scenario:
-    """The source of ``law`` alone, with a buffer of 1000 packets.
+    """The source of ``law`` alone; the buffer of 1000 packets does not overflow.
 
-    ``rtt`` is in s, and ``max_window`` in packets.
+    ``rtt`` is in s.  ``max_window`` is the receiver's window in packets.
     """
     flow = next(flow for flow in base.flows if flow.law == law)
     flow = dataclasses.replace(flow, name=law, rtt=rtt, max_window=max_window)

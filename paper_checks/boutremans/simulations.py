@@ -294,13 +294,13 @@ def _windows_in_ns2(noise: float, runs: Runs) -> str:
     ns-2 rounds Diff, the backlog that a source computes, before it compares it with alpha and beta.
     """
     window = runs(joining(20, 3.0, 3.0, noise=noise)).window  # rows: mean, least, largest
-    most = float((window[2] - window[1]).max())
-    if most == 0:
+    largest_swing = float((window[2] - window[1]).max())
+    if largest_swing == 0:
         return (
             "In ns-2 2.35 no window moves: it rounds Diff, so a window stays at any backlog in a "
             "range of one packet."
         )
-    return f"In ns-2 2.35, which rounds Diff, a window moves by up to {most:g} packets."
+    return f"In ns-2 2.35, which rounds Diff, a window moves by up to {largest_swing:g} packets."
 
 
 def _similar_amplitudes(noise: float, runs: Runs) -> Found:
@@ -309,10 +309,11 @@ def _similar_amplitudes(noise: float, runs: Runs) -> Found:
     ``noise`` is the standard deviation of the random part of the delay, s.
     """
     swings = [course.swing for course in _courses(noise)]  # largest less least window
-    least, most = min(float(s.min()) for s in swings), max(float(s.max()) for s in swings)
+    smallest, largest = min(float(s.min()) for s in swings), max(float(s.max()) for s in swings)
     return Found(
-        0 < most <= 2 * least,
-        detail=f"Windows move by {least:g} to {most:g} packets. {_windows_in_ns2(noise, runs)}",
+        0 < largest <= 2 * smallest,
+        detail=f"Windows move by {smallest:g} to {largest:g} packets. "
+        f"{_windows_in_ns2(noise, runs)}",
     )
 
 

@@ -38,13 +38,14 @@ def delay(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> float:
     over-estimates are equal.  ``x`` has the over-estimates of the n sources, in s.
     """
     largest = float(x.max())
-    most = x.size * alpha / c
+    greatest_excess = x.size * alpha / c  # of Delta over the largest over-estimate, s
 
-    def excess(above: float) -> float:
+    def surplus(above: float) -> float:
         """Sum of the rates minus c if Delta is ``above`` s more than the largest over-estimate."""
         return float(np.sum(alpha / (largest + above - x))) - c
 
-    return largest + float(brentq(excess, 1e-6 * most, most * (1 + 1e-9), xtol=1e-15, rtol=1e-14))
+    ends = 1e-6 * greatest_excess, greatest_excess * (1 + 1e-9)  # the root lies between them
+    return largest + float(brentq(surplus, *ends, xtol=1e-15, rtol=1e-14))
 
 
 def rates(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> Floats:

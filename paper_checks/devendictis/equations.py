@@ -274,6 +274,7 @@ def phases() -> list[Record]:
     slack_to_a = 1.5 * sum(1 / W for W in _ack_by_ack(V1, a)[:a])
     where = f"W_V(1) 10, W_R(1) 20, mu T 50 packets, a = {a}, b = {b}."
     return [
+        # Reno's windows in all phases, and their sum
         Record(
             "equation 10",
             "equation",
@@ -290,6 +291,7 @@ def phases() -> list[Record]:
             computed=sum(reno),
             note=f"{N} mini-cycles, counted.",
         ),
+        # phase 1: the windows, the number of mini-cycles, the packets sent and the time
         Record(
             "equation 11",
             "equation",
@@ -336,6 +338,7 @@ def phases() -> list[Record]:
             note=f"{where} Computed: the sum of the RTTs, each the sum of both windows over mu, "
             "or T.",
         ),
+        # phase 2: Vegas's rate, the RTTs, the windows, the time and the packets sent
         _simulated(
             "equation 13",
             printed=vegas[b - 1] / (vegas[b - 1] + reno[b - 1]) * MU,
@@ -377,6 +380,7 @@ def phases() -> list[Record]:
             f"1 to b, and so has a (b-a) = {a * (b - a)} packets too many. Corrected: "
             f"{derived_B_V:g}.",
         ),
+        # phase 3
         *_equilibrium_phase(),
     ]
 

@@ -86,10 +86,10 @@ def competition() -> list[Record]:
             for law, printed in (("reno", 8), ("sack", 10))
         ),
         *(
-            _wins(law, B, red, vegas)
+            _wins(winner, loser, B, red)
             for red in (False, True)
             for law in LOSS_BASED
-            for B, vegas in ((4.0, True), (50.0, False))
+            for B, winner, loser in ((4.0, "Vegas", law), (50.0, law, "Vegas"))
         ),
         *(
             Record(
@@ -150,22 +150,23 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
     return compute
 
 
-def _wins(law: str, B: float, red: bool, vegas: bool) -> Record:
-    """The record of a claim on who gets more at the buffer ``B``, Vegas or ``law``.
+def _wins(winner: str, loser: str, B: float, red: bool) -> Record:
+    """The record of the claim that ``winner`` gets more than ``loser`` at the buffer ``B``.
 
-    If ``vegas`` is true, the claim is that Vegas gets more; else it is that ``law`` gets more.
-    With ``red`` the queue is RED.
+    One of the two is "Vegas", the other one a loss-based law.  With ``red`` the queue is RED.
     """
     queue = Red(min_threshold=B / 2, max_threshold=B) if red else None
     section = "3.3.2.2, RED" if red else "3.3.2.1, DropTail"
-    winner = "Vegas" if vegas else law
+    vegas_wins = winner == "Vegas"
+    law = loser if vegas_wins else winner
+    # a claim on the rates of ``law`` and of Vegas, in this order
     compute = holds(
         pair(law, "vegas", buffer=B, queue=queue),
-        (lambda r: r[1] > r[0]) if vegas else (lambda r: r[0] > r[1]),
+        (lambda r: r[1] > r[0]) if vegas_wins else (lambda r: r[0] > r[1]),
         f"{law}, Vegas",
     )
     return Record(
-        f"section {section}, buffer {B:g}: {winner} outperforms {law if vegas else 'Vegas'}",
+        f"section {section}, buffer {B:g}: {winner} outperforms {loser}",
         "claim",
         printed=True,
         compute=with_both_starts(with_each_red(compute) if red else compute),
@@ -187,14 +188,15 @@ def _share_grows(law: str, red: bool) -> Callable[[Runs], Found]:
             pair(law, "vegas", buffer=B, queue=queue) for B, queue in zip(AXIS, queues, strict=True)
         ]
 
-        # ``rates`` are those of one seed, at each buffer
+        # ``rates`` has, for each buffer, the rates of ``law`` and of Vegas in the run of one seed
         def rises(*rates: Floats) -> bool:
-            """Whether the share is larger at the largest buffer than at the least."""
-            return bool(rates[-1][0] > rates[0][0])
+            """Whether ``law`` gets more at the largest buffer than at the smallest."""
+            smallest, *_, largest = rates
+            return bool(largest[0] > smallest[0])
 
         def never_falls(*rates: Floats) -> bool:
-            """Whether the share falls from no buffer to the next."""
-            return all(one[0] <= other[0] for one, other in itertools.pairwise(rates))
+            """Whether ``law`` gets at each buffer at least as much as at the next smaller one."""
+            return all(before[0] <= after[0] for before, after in itertools.pairwise(rates))
 
         shares = (runs(jittered(scene)).mean[0] / CAPACITY for scene in scenes)
         text = ", ".join(f"{share:.2f}" for share in shares)

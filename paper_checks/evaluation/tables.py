@@ -117,6 +117,7 @@ def table_1() -> list[Record]:
     spans = [max(values) / min(values) for values in at_rates]
     return [
         *cells,
+        # what the paper concludes from the cells
         Record(
             "section 3.1.1, not much difference at a small loss rate",
             "claim",

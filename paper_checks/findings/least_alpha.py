@@ -79,16 +79,14 @@ def crossing(alphas: Sequence[float], ratios: Sequence[float]) -> float:
 def closed_form(scene: Scene, buffer: int, losers: Losers) -> float:
     """The fair alpha at the buffer ``buffer`` by the mini-cycle model; NaN if there is none.
 
-    With this alpha, Vegas gets as much as Reno.
-    ``scene`` is ``short`` or ``long``.  ``losers`` says which flows lose when the buffer overflows.
-    As in ns-2, Vegas's window is constant at backlogs from alpha - 1/2 to alpha + 1/2, and reacts
-    two round trips late.  The model's buffer is one packet less than ns-2's limit, which counts the
-    packet in transmission.
+    With this alpha, Vegas gets as much as Reno.  ``scene`` is ``short`` or ``long``.  ``losers``
+    says which flows lose when the buffer overflows. As in ns-2, Vegas's window is constant at
+    backlogs from alpha - 1/2 to alpha + 1/2, and reacts two round trips late. The model's buffer is
+    one packet less than ns-2's limit, which counts the packet in transmission.
     """
     scenario = scene(buffer, 1)
     capacity, rtt = scenario.links[0].capacity, scenario.members[0].rtt
     waiting = buffer - 1.0
-
     alphas = np.arange(0.55, waiting, 0.01)
     vegas, reno = minicycle.throughput(
         capacity, rtt, waiting, alpha=alphas, losers=losers, variant="ns2", response=2.0
@@ -121,8 +119,8 @@ NAMES = ("ns-2", "rounds", "mini-cycle, who grows loses", "mini-cycle, both lose
 def _fair(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> FairAlphas:
     """The fair alphas, with which Vegas gets as much as Reno, on the link of ``scene``.
 
-    ``scene`` is ``short`` or ``long``.
-    ``grid`` has the values of alpha to try at each buffer in ns-2 and in ``rounds``.
+    ``scene`` is ``short`` or ``long``.  ``grid`` has the values of alpha to try at each buffer in
+    ns-2 and in ``rounds``.
     """
     rows = []
     for buffer, alphas in grid.items():

@@ -18,6 +18,7 @@ from paper_checks.tsang.table3 import CONVERGED, TABLE_3
 from vegasmodel.equilibrium import rates
 from vegasmodel.plots.style import BLACK, COLORS, DASHES, GREEN, GREY, MARKERS, figure, legend, tidy
 from vegasmodel.predictor import predict
+from vegasmodel.scenario import Scenario
 
 __all__ = ["page"]
 
@@ -53,18 +54,16 @@ def _backlogs() -> np.ndarray:
     return np.array([[int(r.window) * (1 - r.actual / r.expected) for r in pair] for pair in last])
 
 
-def _theory(x2: int, alpha: float, beta: float, runs: Runs) -> float:
+def _theory(x2: int, scenario: Scenario, runs: Runs) -> float:
     """Rate of the connection with the shorter delay over the other's, by theory.
 
     The theory is equation (6) of Boutremans and Le Boudec with the threshold (alpha + beta)/2 and
-    the baseRTTs measured in ns-2.
+    the baseRTTs that ns-2 measures in ``scenario``.
     """
-    base = runs(
-        two_connections(x2, alpha, beta, warmup=CONVERGED if beta > alpha else 0.01)
-    ).base_rtt
+    base = runs(scenario).base_rtt
     assert base is not None
     over_estimates = np.maximum(base - np.array([base_rtt(1), base_rtt(x2)]), 0.0)
-    middle = 0.5 * (alpha + beta)
+    middle = 0.5 * (scenario.flows[0].alpha + scenario.flows[0].beta)
     first, second = rates([middle, middle], over_estimates, CAPACITY)
     return float(first / second)
 
@@ -85,16 +84,17 @@ def _rows(runs: Runs) -> np.ndarray:
     """
     rows = []
     for x2 in DELAYS[:-1]:
-        by_1_3 = runs(two_connections(x2, warmup=CONVERGED)).mean  # with alpha 1, beta 3
-        by_2_2 = runs(two_connections(x2, 2.0, 2.0)).mean
+        with_1_3 = two_connections(x2, warmup=CONVERGED)  # alpha 1, beta 3
+        with_2_2 = two_connections(x2, 2.0, 2.0)  # averaged from the start on, as in table 4
+        rates_1_3, rates_2_2 = runs(with_1_3).mean, runs(with_2_2).mean
         rows.append(
             [
                 TABLE_3[x2][4],
                 _replayed(x2),
-                by_1_3[0] / by_1_3[1],
-                _theory(x2, 1.0, 3.0, runs),
-                by_2_2[0] / by_2_2[1],
-                _theory(x2, 2.0, 2.0, runs),
+                rates_1_3[0] / rates_1_3[1],
+                _theory(x2, with_1_3, runs),
+                rates_2_2[0] / rates_2_2[1],
+                _theory(x2, with_2_2, runs),
                 _linux(x2),
             ]
         )

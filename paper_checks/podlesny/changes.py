@@ -457,7 +457,7 @@ def _could_gain(runs: Runs) -> Found:
         any(gains),
         detail="By how much more a masked flow gets than one that is marked right, pkt/s, if 1 and "
         f"if 10 flows are masked, +- two standard errors: {', '.join(rows)}.",
-        missing="Two settings cannot refute a 'could'.",
+        missing="Four cases cannot refute a 'could'.",
     )
 
 

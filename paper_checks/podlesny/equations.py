@@ -95,6 +95,7 @@ def windows() -> list[Record]:
     """
     W, base = 12.0, 0.1
     return [
+        # NewReno's growth
         Record(
             "equation 1",
             "equation",
@@ -106,6 +107,7 @@ def windows() -> list[Record]:
             "round trip; computed: (1) at each ACK of a window of 12, which we chose. Tolerance: "
             "1/(2 W), since W grows meanwhile.",
         ),
+        # Vegas's rates and backlog, for a flow with a fixed window
         Record(
             "equation 2",
             "equation",
@@ -137,6 +139,7 @@ def windows() -> list[Record]:
             "of (2); at 250 pkt/s the RTT is then 0.24 s. computed: packets delivered, ns-2 2.35. "
             "Tolerance: 2 %, since the packet in transmission is not counted in the queue.",
         ),
+        # Vegas's window: after a loss, at the start, and by the rule
         Record(
             "section II-B, window after a triple duplicate ACK",
             "claim",

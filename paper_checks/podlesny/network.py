@@ -106,25 +106,26 @@ def steady(
     """
     values = np.array([index(runs, s, with_router) for s in scenarios])  # [scenarios, runs]
     means = values.mean(axis=1)
-    least, most = int(np.argmin(means)), int(np.argmax(means))
-    ratio, limit = float(means[most] / means[least]), printed[1] / printed[0]
+    # the scenarios with the least and the largest index, and the largest over the least
+    lowest, highest = int(np.argmin(means)), int(np.argmax(means))
+    ratio, printed_ratio = float(means[highest] / means[lowest]), printed[1] / printed[0]
     errors = standard_error(values.T) / means  # relative
-    two_errors = 2 * ratio * float(np.hypot(errors[least], errors[most]))
+    two_errors = 2 * ratio * float(np.hypot(errors[lowest], errors[highest]))
     text = (
         f"Largest over least index {ratio:.3f} +- {two_errors:.3f} (two standard errors); by the "
-        f"printed indices {limit:.3f}. {curve(runs, axis, scenarios, with_router)}"
+        f"printed indices {printed_ratio:.3f}. {curve(runs, axis, scenarios, with_router)}"
     )
     if not with_router:
         fixed = "With fixed parts of the link the index is steady whatever the traffic."
         return open_question(f"{BY_CBQ} {fixed} {text}")
     by_cbq = np.array([index(runs, s).mean() for s in scenarios])
     text += f" By CBQ, which does not count the short flows, {by_cbq.max() / by_cbq.min():.3f}."
-    if ratio - two_errors <= limit < ratio + two_errors:
+    if ratio - two_errors <= printed_ratio < ratio + two_errors:
         return open_question(
             "The runs do not decide: the ratio of the printed indices is within two standard "
             f"errors of ours. {text}"
         )
-    return Found(ratio + two_errors <= limit, detail=text)
+    return Found(ratio + two_errors <= printed_ratio, detail=text)
 
 
 def _vegas_gets_less_at_10(runs: Runs) -> Found:

@@ -141,8 +141,8 @@ class Connection:
 
     def send(self) -> None:
         """Send as many packets as the window allows."""
-        now, most = self.network.now, self.max_window
-        last = self.acked + int(self.window if self.window < most else most)
+        now, limit = self.network.now, self.max_window
+        last = self.acked + int(self.window if self.window < limit else limit)
         for packet in range(self.next, last + 1):
             self.sent[packet] = now
             self.network.at(self.to_r1.pass_on(now, BITS), self._at_r1, packet)
