@@ -83,17 +83,17 @@ def buffer_of(
     if not wait > 0:
         return None, random
     # Little's law: the packets that waited = the longest wait times the capacity
-    most = wait * capacity.value
+    longest_queue = wait * capacity.value
     if lost:  # a mean or a sample can miss the longest queue of its interval
         bound = "packets were lost, but an interval's RTT is not its largest: a lower bound"
     # the same without the part of the wait that may be noise; if there is any, the range is wider
     noise = noise_of(trace, waits, 1.0 / capacity.value)
-    least = max(wait - noise, 0.0) * capacity.value
-    if least < most:
-        noisy = f"{least:.3g} pkt are a lower bound, because RTTs vary by noise or bursts"
+    without_noise = max(wait - noise, 0.0) * capacity.value
+    if without_noise < longest_queue:
+        noisy = f"{without_noise:.3g} pkt are a lower bound, because RTTs vary by noise or bursts"
         bound = f"{bound.removesuffix(': a lower bound')}, so the buffer may be larger; {noisy}"
     how = f"({how} - base RTT) capacity; {bound}"
-    return Estimate(most, least, np.inf, "pkt", how), random
+    return Estimate(longest_queue, without_noise, np.inf, "pkt", how), random
 
 
 def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, int]:
@@ -112,33 +112,41 @@ def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, i
     largest, dropped = trace.get("queue_max"), trace.known("loss")
     largest = np.nan_to_num(np.zeros((1, 1)) if largest is None else largest)  # [interval, link]
     tops = largest.max(axis=0)  # the longest queue of each link
-    top, bound, random, full = float(tops[link]), BOUNDS[lost], 0, False
+    longest_queue, bound, random = float(tops[link]), BOUNDS[lost], 0
+    overflowed: bool | None = False
     drops = np.zeros(0) if dropped is None else np.nansum(dropped, axis=1)  # in each interval
     if lost and not drops.sum() > 0:
         bound = "packets were sent again, but the trace shows no drops: a lower bound"
     elif lost:
-        longest = largest >= tops  # whether a link had its longest queue: [interval, link]
+        at_longest = largest >= tops  # whether a link had its longest queue: [interval, link]
         served = trace.known("served")
         packets = np.diff(trace.edges)
         packets = packets if served is None else np.nan_to_num(served[:, link]) * packets
-        overflowed = _overflowed(longest[:, link], drops, packets)
-        full = bool(overflowed)
-        counted = tops > NEGLIGIBLE_QUEUE  # the links that may have lost a packet at a full queue
-        counted[link] = full  # also if its full queue has at most ``NEGLIGIBLE_QUEUE`` packets
-        short = ~np.any(longest[:, counted], axis=1)  # intervals in which no queue was full
-        if (
-            drops.sum() >= ENOUGH_LOSSES
-            and np.mean(short[drops > 0]) > 0.5
-            and overflowed is not None
-        ):
-            random = round(float(drops[short].sum()))
+        overflowed = _overflowed(at_longest[:, link], drops, packets)
         if overflowed is None:
             bound = "packets were lost, but too few, or so many waited too often, to tell whether "
             bound += "the queue was full: a lower bound"
-        elif not full:
-            bound = "packets were lost while fewer waited: a lower bound"
-    high = top if full else np.inf
-    return Estimate(top, top, high, "pkt", f"most packets that waited; {bound}"), random
+        else:
+            may_be_full = tops > NEGLIGIBLE_QUEUE  # [link]
+            may_be_full[link] = overflowed
+            random = _random_losses(at_longest[:, may_be_full], drops)
+            if not overflowed:
+                bound = "packets were lost while fewer waited: a lower bound"
+    high = longest_queue if overflowed else np.inf
+    how = f"most packets that waited; {bound}"
+    return Estimate(longest_queue, longest_queue, high, "pkt", how), random
+
+
+def _random_losses(full: NDArray[np.bool_], drops: Floats) -> int:
+    """How many packets were lost while no queue was full; 0 unless most losses were such.
+
+    ``full`` [interval, link] says whether each queue was full, and ``drops`` [interval] how many
+    packets were lost.  The result is also 0 if there are fewer than ``ENOUGH_LOSSES`` losses.
+    """
+    none_full = ~np.any(full, axis=1)  # [interval]
+    if drops.sum() >= ENOUGH_LOSSES and np.mean(none_full[drops > 0]) > 0.5:
+        return round(float(drops[none_full].sum()))
+    return 0
 
 
 def _overflowed(longest: NDArray[np.bool_], drops: Floats, packets: Floats) -> bool | None:

@@ -98,14 +98,14 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     counts, name = np.nan_to_num(rate) * lengths, trace.links[link]
     busy = known & (np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0)
     packets, seconds = busy_periods(busy, counts, lengths)  # of each busy period
-    most = 0.0  # the largest rate in successive intervals, pkt/s; 0 if it cannot be used
+    largest = 0.0  # the largest rate in successive intervals, pkt/s; 0 if it cannot be used
     if _only_these_flows(trace, float(counts.sum())):
-        most = most_in_any_time(counts, lengths, _starts(trace))
+        largest = most_in_any_time(counts, lengths, _starts(trace))
     # The packets of this largest rate may all be small ones. ``surely`` is the rate at which the
     # link could send packets of the mean size even then.
-    surely = most if in_mean_size else most * _smallest(trace)
+    surely = largest if in_mean_size else largest * _smallest(trace)
     how = f"most packets sent into link {name} in any time: a lower bound"
-    bound = Estimate(most, most, np.inf, "pkt/s", how) if most else None
+    bound = Estimate(largest, largest, np.inf, "pkt/s", how) if largest else None
     if packets.size and np.median((rate * lengths)[known]) > RUN:
         # An interval with so many packets may contain idle times, even if its mean queue is long.
         # So no interval counts as a busy period.
@@ -334,9 +334,9 @@ def _unacknowledged(trace: Trace) -> float:
     others have reached receivers that delay their ACKs, but are not acknowledged yet: for each flow
     this is the number of packets per ACK less one, but at least one.
     """
-    per_ack = trace.known("packets_per_ack")
-    most = np.full(len(trace.flows), 2.0) if per_ack is None else np.nan_to_num(per_ack, nan=2.0)
-    return 1.0 + float(np.sum(np.maximum(most - 1.0, 1.0)))
+    per_ack = trace.known("packets_per_ack")  # 2 is assumed where it is unknown
+    per_ack = np.full(len(trace.flows), 2.0) if per_ack is None else np.nan_to_num(per_ack, nan=2.0)
+    return 1.0 + float(np.sum(np.maximum(per_ack - 1.0, 1.0)))
 
 
 def of_flows(trace: Trace, bases: Mapping[str, Estimate]) -> Floats:

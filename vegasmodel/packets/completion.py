@@ -224,14 +224,9 @@ def _by_bytes(
 
     ``found`` is the estimate in packets of any size per second: it counts a small packet as much as
     a large one. It is returned unchanged if all flows have packets of ``packet_size``, or if the
-    trace tells no throughputs. ``draft`` is the scenario. For each of its flows, ``order`` has the
-    flow's index in the trace.
-
-    A lower bound comes from one part of the trace, in which all packets may have been small. So it
-    is converted by the size of the smallest packets, unless the trace tells the sizes of the
-    packets that the link sent (``bound_of_mean_size``). Two other lower bounds are the bytes that
-    the flows deliver in the whole trace, divided by its length, and the bound from their
-    throughputs in bytes (``bound_by_bytes``). The result is the largest of the three.
+    trace tells no throughputs. Otherwise it is multiplied by the mean size of the packets, except
+    if it is only a lower bound (``_bound_in_bytes``). ``draft`` is the scenario. For each of its
+    flows, ``order`` has the flow's index in the trace.
     """
     mean_size = _mean_size(trace, order, draft)
     if found is None or mean_size is None:
@@ -240,6 +235,23 @@ def _by_bytes(
         how = f"{found.how}; counted by bytes, as packets differ in size"
         value, low, high = (mean_size * rate for rate in (found.value, found.low, found.high))
         return dataclasses.replace(found, value=value, low=low, high=high, how=how)
+    return _bound_in_bytes(found, trace, order, draft)
+
+
+def _bound_in_bytes(
+    found: Estimate, trace: Trace, order: Sequence[int], draft: Scenario
+) -> Estimate:
+    """A lower bound of the capacity in packets of the scenario's ``packet_size`` per second.
+
+    It is the largest of three lower bounds:
+
+    - the bound ``found``, in packets of any size per second.  It comes from one part of the trace,
+      in which all packets may have been small, so it is converted by the size of the smallest;
+    - the bytes that the flows deliver in the whole trace, divided by its length;
+    - the bound from the flows' throughputs in bytes (``bound_by_bytes``).
+
+    ``order`` and ``draft`` are those of ``_by_bytes``.
+    """
     packets, sizes = _delivered(trace, order, draft)
     by_smallest = found.value * float(sizes[packets > 0].min())
     in_all = float(packets @ sizes) / float(trace.edges[-1] - trace.edges[0])
@@ -383,18 +395,18 @@ def _thresholds(g: int, found: list[Estimate], flow: Flow, without_beta: bool) -
     lows, values, highs = (
         [counted(getattr(e, end)) for e in found] for end in ("low", "value", "high")
     )
-    # the thresholds must be above 0, so at least 1 in whole packets
-    least = 0.0 if stack.real_numbers else 1.0
-    alpha, beta = max(min(values, default=0.0), least), max(values, default=0.0)
+    # thresholds must be above 0, so at least 1 in whole packets
+    smallest_allowed = 0.0 if stack.real_numbers else 1.0
+    alpha, beta = max(min(values, default=0.0), smallest_allowed), max(values, default=0.0)
     if alpha <= 0.0 or beta < alpha:  # no backlogs, or backlogs of no whole packet
         return [Filled(f"flow[{g}].alpha", flow.alpha, 0.0, math.inf, "pkt", DEFAULT, flow.alpha)]
     if max(lows) <= min(highs):  # the ranges of all backlogs overlap: one value agrees with all
-        one = counted(float(np.mean([e.value for e in found])))
-        alpha = beta = max(min(max(one, *lows), *highs), least)
+        mean = counted(float(np.mean([e.value for e in found])))
+        alpha = beta = max(min(max(mean, *lows), *highs), smallest_allowed)
     pair = {"alpha": alpha, "beta": beta} if without_beta else {"alpha": min(alpha, flow.beta)}
     how = found[0].how
-    low, high = max(min(lows), least), max(highs)
-    ends = {"alpha": (least, max(high, alpha)), "beta": (min(low, beta), math.inf)}
+    low, high = max(min(lows), smallest_allowed), max(highs)
+    ends = {"alpha": (smallest_allowed, max(high, alpha)), "beta": (min(low, beta), math.inf)}
     return [
         Filled(f"flow[{g}].{key}", value, *ends[key], "pkt", how, getattr(flow, key))
         for key, value in pair.items()

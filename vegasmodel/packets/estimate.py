@@ -251,11 +251,11 @@ def _as_one(found: Mapping[str, Estimate], packet: float) -> dict[str, Estimate]
     remaining = sorted(found, key=lambda name: found[name].value)
     while remaining:
         first = found[remaining[0]]
-        most = first.value + packet
+        largest_estimate = first.value + packet  # of the flows that get one RTT
         not_told_apart, low, high = [], first.low, first.high
         for name in remaining:
             each = found[name]
-            if each.value <= most and max(low, each.low) <= min(high, each.high):
+            if each.value <= largest_estimate and max(low, each.low) <= min(high, each.high):
                 not_told_apart.append(name)
                 low, high = max(low, each.low), min(high, each.high)
         if len(not_told_apart) > 1:
@@ -264,8 +264,7 @@ def _as_one(found: Mapping[str, Estimate], packet: float) -> dict[str, Estimate]
                 f"one RTT for {len(not_told_apart)} flows, as the trace does not tell theirs "
                 f"apart: the {LEAST_OF_BASE}"
             )
-            one = Estimate(value, low, high, "s", how)
-            result |= dict.fromkeys(not_told_apart, one)
+            result |= dict.fromkeys(not_told_apart, Estimate(value, low, high, "s", how))
         taken = set(not_told_apart)
         remaining = [name for name in remaining if name not in taken]
     return result

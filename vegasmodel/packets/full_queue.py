@@ -87,18 +87,20 @@ def longest_wait(trace: Trace, waits: Floats) -> Wait:
         # in which each time is weighted by itself
         spans = np.array([loss.seconds for loss in losses])
         spans = np.minimum(spans, _quantiles(spans, spans)[0])
-        # the median, the upper quartile and the quantile ``HIGH_QUANTILE`` of the largest delays
-        middle, high, most = _quantiles(tops, spans)
+        # ``seldom_exceeded`` is the quantile ``HIGH_QUANTILE`` of the largest delays
+        median, upper_quartile, seldom_exceeded = _quantiles(tops, spans)
         random = len(losses) >= ENOUGH_LOSSES and follows_the_queue(trace) and _at_any_queue(losses)
-        if not random and (high - middle <= SPREAD * middle or len(losses) < ENOUGH_LOSSES):
+        alike = upper_quartile - median <= SPREAD * median
+        if not random and (alike or len(losses) < ENOUGH_LOSSES):
             how = f"largest RTT before a loss, median over {len(losses)} losses"
-            return Wait(middle, how, 0)
+            return Wait(median, how, 0)
         how = f"largest RTT before a loss, {HIGH_QUANTILE:.0%} quantile over {len(losses)} losses"
         part = "most" if random else "many"
         how += f", {part} of which came while the queue was not full"
-        return Wait(most, how, len(losses) if random else 0)
-    parts = [np.quantile(w[np.isfinite(w)], HIGH_QUANTILE) for w in waits.T if np.isfinite(w).any()]
-    return Wait(float(max(parts, default=0.0)), f"RTT, {HIGH_QUANTILE:.0%} quantile", 0)
+        return Wait(seldom_exceeded, how, len(losses) if random else 0)
+    of_flows = (delays[np.isfinite(delays)] for delays in waits.T)
+    seldom = [float(np.quantile(delays, HIGH_QUANTILE)) for delays in of_flows if delays.size]
+    return Wait(max(seldom, default=0.0), f"RTT, {HIGH_QUANTILE:.0%} quantile", 0)
 
 
 def noise_of(trace: Trace, waits: Floats, packet: float) -> float:
@@ -129,7 +131,8 @@ def noise_of(trace: Trace, waits: Floats, packet: float) -> float:
     for i in np.flatnonzero(flows).tolist():
         values = waits[np.isfinite(waits[:, i]), i]
         if values.size >= MIN_DELAYS:
-            second = float(np.median(np.abs(np.diff(values, 2))))  # of the second differences
+            # the median magnitude of the second differences
+            second = float(np.median(np.abs(np.diff(values, 2))))
             per_loss = values.size / max(len(_losses(trace, waits, i)), 1)
             extremes = sum(np.sqrt(2.0 * np.log(n)) for n in (per_loss, values.size))
             found.append(
