@@ -325,6 +325,25 @@ def again(runs: int, keys: Sequence[str], seed: int = SEED) -> None:
             print(f"{key:10s} {name:6s}{cells}", flush=True)
 
 
+def _runs_and_cases(
+    words: Sequence[str], parser: argparse.ArgumentParser
+) -> tuple[int, Sequence[str]]:
+    """The number of runs and the cases from the words after ``--again``, as in "40 red/6".
+
+    Ends the program with a message if the words are wrong.
+    """
+    runs, *keys = words
+    possible = {f"{family}/{index}" for family in FAMILIES for index in range(CASES)}
+    wrong = [key for key in keys if key not in possible]
+    if wrong or not keys:
+        said = f"{wrong[0]!r} is not allowed" if wrong else "no case is named"
+        parser.error(f"--again: {said}; a case is like mixed/0 or mixed/19")
+    try:
+        return at_least(2)(runs), keys
+    except argparse.ArgumentTypeError as error:
+        parser.error(f"--again: {error}")
+
+
 def main() -> None:
     """Run ns-2 if it is asked for, then print the errors of a model in each family."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
@@ -342,16 +361,8 @@ def main() -> None:
     parser.add_argument("--model", choices=tuple(GOALS), default="rounds", help="which to judge")
     options = parser.parse_args()
     if options.again:
-        runs, *keys = options.again
-        possible = {f"{family}/{index}" for family in FAMILIES for index in range(CASES)}
-        wrong = [key for key in keys if key not in possible]
-        if wrong or not keys:
-            said = f"{wrong[0]!r} is not allowed" if wrong else "no case is named"
-            parser.error(f"--again: {said}; a case is like mixed/0 or mixed/19")
-        try:
-            again(at_least(2)(runs), keys, options.fresh)
-        except argparse.ArgumentTypeError as error:
-            parser.error(f"--again: {error}")
+        runs, keys = _runs_and_cases(options.again, parser)
+        again(runs, keys, options.fresh)
         return
     if options.measure or options.refine:
         for refine in (False, True)[: 1 + options.refine]:

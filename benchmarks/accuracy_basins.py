@@ -21,6 +21,8 @@ from __future__ import annotations
 
 import argparse
 import itertools
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import binom
@@ -113,20 +115,47 @@ def multistable(measured: Basins) -> bool:
     return bool(agreement(measured, measured).counts[1].max() < 0.9 * measured.answered)
 
 
-def compared(
-    description: str, text: str, measured: Basins, model: str, seed: int, threads: int
-) -> tuple[float, float]:
+class Case(NamedTuple):
+    """A multistable case, and its outcomes in ns-2."""
+
+    number: int  # how many cases of the family were drawn before it
+    description: str
+    text: str  # of the scenario file
+    # The random starts in ns-2 were drawn with this seed. The next seed is for the model's other
+    # starts, so no other case has it.
+    seed: int
+    measured: Basins  # the outcomes in ns-2
+
+
+def multistable_cases(family: str, options: argparse.Namespace) -> Iterator[Case]:
+    """Draw cases of a family, until ``options.cases`` of them are multistable; yield these."""
+    number_of_family = FAMILIES.index(family)
+    rng = np.random.default_rng([options.seed, number_of_family])
+    found = 0
+    for number in itertools.count():
+        description, text = draw(family, rng)
+        seed = (options.seed * len(FAMILIES) + number_of_family) * 1000 + 2 * number
+        measured = answer(text, "ns2", options.starts, seed, options.threads)
+        if multistable(measured):
+            yield Case(number, description, text, seed, measured)
+            found += 1
+            if found == options.cases:
+                return
+
+
+def compared(case: Case, model: str, threads: int) -> tuple[float, float]:
     """Compare the model with ns-2 on one case and print a line.
 
-    ``measured`` has the outcomes in ns-2, whose starts were drawn with ``seed``.  Returns p of the
-    chi-squared test, and the share of starts that lead to the same outcome in both.
+    Returns p of the chi-squared test, and the share of starts that lead to the same outcome in
+    both.
     """
-    starts = len(measured.starts)
-    same = agreement(answer(text, model, starts, seed, threads), measured)
+    measured, starts = case.measured, len(case.measured.starts)
+    same = agreement(answer(case.text, model, starts, case.seed, threads), measured)
     # with other starts, since the test needs independent samples
-    other = agreement(answer(text, model, starts, seed + 1, threads), measured)
+    other = agreement(answer(case.text, model, starts, case.seed + 1, threads), measured)
     print(
-        f"{measured.scenario.name:<13} {description}: {len(measured.outcomes)} outcomes in ns-2; "
+        f"{measured.scenario.name:<13} {case.description}: {len(measured.outcomes)} outcomes in "
+        "ns-2; "
         f"chi-squared {other.statistic:.1f} on {other.freedom}, p = {other.p:.3g}; "
         f"same start, same outcome {100 * same.alike:.0f} %",
         flush=True,
@@ -163,31 +192,17 @@ def main() -> None:
     parser.add_argument("--family", choices=FAMILIES, help="this one alone; default: all")
     parser.add_argument("--threads", type=at_least(1), default=1, help="runs at a time")
     options = parser.parse_args()
-    found: list[tuple[float, float]] = []
-    skipped = 0  # drawn cases that are not multistable
-    for number, family in enumerate(FAMILIES):
-        if options.family not in (None, family):
-            continue
-        rng = np.random.default_rng([options.seed, number])
-        wanted = options.cases
-        for drawn in itertools.count():
-            description, text = draw(family, rng)
-            # of the starts; each case has two seeds, since the model also runs other starts
-            seed = (options.seed * len(FAMILIES) + number) * 1000 + 2 * drawn
-            measured = answer(text, "ns2", options.starts, seed, options.threads)
-            if not multistable(measured):
-                skipped += 1
-                continue
-            found.append(
-                compared(description, text, measured, options.model, seed, options.threads)
-            )
-            wanted -= 1
-            if not wanted:
-                break
+    results: list[tuple[float, float]] = []  # of each multistable case, as ``compared`` returns it
+    drawn = 0  # cases of all families
+    for family in FAMILIES if options.family is None else (options.family,):
+        for case in multistable_cases(family, options):
+            results.append(compared(case, options.model, options.threads))
+        drawn += case.number + 1
     print(
-        f"{len(found)} multistable cases ({skipped} others drawn), {options.starts} starts each: "
-        f"{verdict([p for p, _ in found])}; the same start leads to the same outcome in "
-        f"{100 * np.mean([alike for _, alike in found]):.0f} % of starts"
+        f"{len(results)} multistable cases ({drawn - len(results)} others drawn), "
+        f"{options.starts} starts each: "
+        f"{verdict([p for p, _ in results])}; the same start leads to the same outcome in "
+        f"{100 * np.mean([alike for _, alike in results]):.0f} % of starts"
     )
 
 

@@ -126,7 +126,7 @@ def errors(
     case is also printed.
     """
     found: dict[str, list[float]] = {name: [] for name in columns(engine)}
-    ses = []  # standard errors
+    standard_errors = []
     for index in range(cases):
         scenario = case(law, index, waits)
         if engine == "ns3":
@@ -140,15 +140,16 @@ def errors(
             scenario, run=dataclasses.replace(scenario.run, seed=OTHER_DRAWS)
         )
         texts = [f"{engine} {np.round(measured)}, {len(truth.extra['throughput_runs'])} runs"]
-        for name, offs in found.items():
+        for name, model_errors in found.items():
             answer = predict(scenario, "rounds") if name == SAME_STARTS else predict(asked, name)
             rates = np.asarray(answer.throughput)
-            offs.append(part(scenario, rates) - part(scenario, measured))
+            model_errors.append(part(scenario, rates) - part(scenario, measured))
             if name == "rounds":
-                ses.append(np.hypot(se, chance(scenario, answer.extra["throughput_runs"])))
-            texts.append(f"{name} {np.round(rates)} {offs[-1]:+.3f}")
+                of_model = chance(scenario, answer.extra["throughput_runs"])
+                standard_errors.append(np.hypot(se, of_model))
+            texts.append(f"{name} {np.round(rates)} {model_errors[-1]:+.3f}")
         print(f"{law} {index}: {', '.join(texts)}", flush=True)
-    return found, ses
+    return found, standard_errors
 
 
 def main() -> None:
@@ -160,16 +161,19 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     for law in options.against:
+        # with ns-3 only senders that wait are run
         for waits in (True, False) if options.engine == "ns2" else (True,):
-            signed, ses = errors(law, options.cases, waits, options.engine)
-            by_chance = np.sqrt(2.0 / np.pi) * np.mean(ses)  # mean |x| of a normal distribution
-            found = {model: np.abs(offs) for model, offs in signed.items()}
-            cells = [f"{offs.mean():.3f} (largest {offs.max():.3f})" for offs in found.values()]
-            over = law != "alone" and found["rounds"].mean() > GOAL
+            signed, standard_errors = errors(law, options.cases, waits, options.engine)
+            # The mean error that chance alone causes. A normal variable with the standard
+            # deviation s has the mean absolute value sqrt(2/pi) s.
+            by_chance = np.sqrt(2.0 / np.pi) * np.mean(standard_errors)
+            sizes = {model: np.abs(values) for model, values in signed.items()}
+            cells = [f"{size.mean():.3f} (largest {size.max():.3f})" for size in sizes.values()]
+            over = law != "alone" and sizes["rounds"].mean() > GOAL
             missed = f", goal {GOAL} missed" if over else ""
             rows.append([law, "wait" if waits else "do not", *cells, f"{by_chance:.3f}"])
-            means = ", ".join(f"{model} {np.mean(offs):+.3f}" for model, offs in signed.items())
-            print(f"against {law}: {'; '.join(map(' '.join, zip(found, cells, strict=True)))}")
+            means = ", ".join(f"{model} {np.mean(e):+.3f}" for model, e in signed.items())
+            print(f"against {law}: {'; '.join(map(' '.join, zip(sizes, cells, strict=True)))}")
             print(f"with its sign: {means}{missed}", flush=True)
     names = (*columns(options.engine), "chance")
     print(f"\n| CUBIC against | senders | {' | '.join(names)} |\n|{' --- |' * (2 + len(names))}")

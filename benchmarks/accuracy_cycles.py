@@ -85,28 +85,30 @@ def main() -> None:
     parser.add_argument("--seed", type=at_least(0), default=SEED)
     options = parser.parse_args()
     errors: dict[str, list[float]] = {"fixed point": [], "periodic": [], "neither found": []}
-    far, worst = 0, 0.0  # number of answers further off than FAR_OFF; largest residual
+    far_off = 0  # how many answers "neither found" have an error of more than FAR_OFF
+    largest_residual = 0.0  # of the other answers, packets
     for k in range(options.cases):
         scenario = draw(options.seed, k)
         found, rates = limit_cycle(scenario, "rounds"), long_run(scenario)
         differences = np.abs(found.throughput - rates)
         errors[found.kind].append(float(differences.max()) / scenario.links[0].capacity)
         if found.kind == "neither found":
-            far += bool(np.any(differences > FAR_OFF * found.spread))
+            far_off += bool(np.any(differences > FAR_OFF * found.spread))
         else:
-            worst = max(worst, found.residual)
+            largest_residual = max(largest_residual, found.residual)
     print("| kind | cases | median error | 95 of 100 below | largest | beyond 0.005 |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
-    for kind, some in errors.items():
-        if some:
-            high, beyond = np.quantile(some, 0.95), np.sum(np.array(some) > 0.005)
+    for kind, of_kind in errors.items():
+        if of_kind:
+            high, beyond = np.quantile(of_kind, 0.95), np.sum(np.array(of_kind) > 0.005)
             print(
-                f"| {kind} | {len(some)} | {np.median(some):.5f} | {high:.5f} | {max(some):.5f} "
-                f"| {beyond} |"
+                f"| {kind} | {len(of_kind)} | {np.median(of_kind):.5f} | {high:.5f} "
+                f"| {max(of_kind):.5f} | {beyond} |"
             )
-    print(f"largest residual {worst:.1e} packets")
+    print(f"largest residual {largest_residual:.1e} packets")
     print(
-        f"neither found: beyond {FAR_OFF} standard errors {far} of {len(errors['neither found'])}"
+        f"neither found: beyond {FAR_OFF} standard errors {far_off} "
+        f"of {len(errors['neither found'])}"
     )
 
 

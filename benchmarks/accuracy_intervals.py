@@ -192,11 +192,11 @@ def main() -> None:
     for i in range(options.cases):
         kind, scenario = case(i, options.seed)
         if scenario.by_chance:
-            found, least, of_case = judged(scenario)
-            pieces.setdefault(kind, []).append(of_case)
-            answered.setdefault(kind, []).append(found)
-            runs_needed.append(least)
-            with_phases += found if phases.possible(scenario) else []
+            of_answers, needed_runs, of_runs = judged(scenario)
+            answered.setdefault(kind, []).append(of_answers)
+            runs_needed.append(needed_runs)
+            pieces.setdefault(kind, []).append(of_runs)
+            with_phases += of_answers if phases.possible(scenario) else []
     print_intervals(answered, np.array(runs_needed))
     print_pieces(pieces)
     print_phase_effects(with_phases)

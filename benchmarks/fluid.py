@@ -172,16 +172,13 @@ def sizes(quick: bool) -> None:
         costs["by rounds"].append(cpu(lambda s=scenario: rounds.run(s), 3))
         if shutil.which("ns") and megabits <= (1 if quick else 100):
             costs["ns-2"].append(by_ns2([scenario]))
-        of = [f"{name} {spent[k]:.4g}" for name, spent in costs.items() if k < len(spent)]
-        row(f"5,000 round trips at {megabits:>7,} Mbit/s, CPU s", ", ".join(of))
+        texts = [f"{name} {spent[k]:.4g}" for name, spent in costs.items() if k < len(spent)]
+        row(f"5,000 round trips at {megabits:>7,} Mbit/s, CPU s", ", ".join(texts))
     for name, spent in costs.items():
         if spent:
-            most = max(spent) / min(spent)
-            row(
-                f"  largest over smallest, {name}",
-                f"{most:.2f}",
-                "" if name == "ns-2" else "goal 2",
-            )
+            ratio = max(spent) / min(spent)
+            goal = "" if name == "ns-2" else "goal 2"
+            row(f"  largest over smallest, {name}", f"{ratio:.2f}", goal)
 
 
 def by_ns2(scenarios: list[Scenario]) -> float:

@@ -25,8 +25,8 @@ from tests.packets import captures, logs
 def _capture(seed: int, trace: Path, counts: collections.Counter[str]) -> str:
     """Make and read a random capture; return what is wrong with the reader's counts, or "".
 
-    ``trace`` is the file to write.  ``counts`` counts how many readings tell the number of
-    retransmissions, and how many captures show it.
+    ``trace`` is the file to write.  The function adds to ``counts`` how the reader counted the
+    retransmissions, such as "exact", and whether the capture shows how many there were.
     """
     rng = random.Random(seed)
     case = captures.draw(rng)

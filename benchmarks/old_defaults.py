@@ -48,11 +48,12 @@ runs = 3
 def main() -> None:
     """Print two tables: how much a result changes if one of ns-2's defaults is that of 2.35."""
     columns = [vm.load(file) for file in sorted(CHECKS.glob("evaluation/table2-*.toml"))]
-    old = [acks(column) for column in columns]
+    with_old_values = [acks(column) for column in columns]
     print("| parameter | largest change |\n| --- | ---: |")
     for setting in SETS["papers"]:
-        new = [acks(column, setting.variable) for column in columns]
-        change = max(np.abs(a / b - 1.0).max() for a, b in zip(new, old, strict=True))
+        with_one_new = [acks(column, setting.variable) for column in columns]
+        pairs = zip(with_one_new, with_old_values, strict=True)
+        change = max(np.abs(new / old - 1.0).max() for new, old in pairs)
         print(f"| `{setting.variable}` | {change:.1%} |", flush=True)
     print("\n| buffer | `false` | as in 2.35 |\n| ---: | ---: | ---: |")
     for buffer in BUFFERS:

@@ -42,7 +42,9 @@ duration = "60 s"
 warmup = "20 s"
 """
 OVER = ["link.buffer=5..60", "flow.rtt=20ms..200ms"]
-CASES = (  # model, variant, points of the goal, seconds of the goal, part of it that is run
+# Model and variant; the goal: so many points in so many seconds; and the number by which the points
+# are divided if only a part of them is run.
+CASES = (
     ("minicycle", "paper", 1_000_000, 10.0, 1),
     ("minicycle", "ns2", 1_000_000, 10.0, 1),
     ("fluid", "paper", 100_000, 120.0, 10),
@@ -102,15 +104,15 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before the first case")
     with tempfile.TemporaryDirectory(prefix="vegasmodel-sweeps-") as name:
-        for model, variant, goal, seconds, part in CASES:
+        for model, variant, goal_points, goal_seconds, divisor in CASES:
             timed(model, variant, 8, Path(name))  # compiles, imports
-            points = goal if options.whole else goal // part
-            clock, worked = timed(model, variant, points, Path(name))
-            scale = goal / points
+            points = goal_points if options.whole else goal_points // divisor
+            wall_seconds, cpu_seconds = timed(model, variant, points, Path(name))
+            scaled_up = wall_seconds * goal_points / points
             print(
-                f"{model:<10} {variant:<6} {points:>9} points: {clock:7.1f} s, "
-                f"{worked:7.1f} CPU s, {points / clock:9.0f}/s; "
-                f"{goal} points: {clock * scale:.0f} s (goal {seconds:.0f} s)"
+                f"{model:<10} {variant:<6} {points:>9} points: {wall_seconds:7.1f} s, "
+                f"{cpu_seconds:7.1f} CPU s, {points / wall_seconds:9.0f}/s; "
+                f"{goal_points} points: {scaled_up:.0f} s (goal {goal_seconds:.0f} s)"
             )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"most memory of the process, all cases: {peak:.0f} MB")
