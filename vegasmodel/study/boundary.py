@@ -167,9 +167,11 @@ def stability_boundary(
     scanned: list[bool | None] = []  # whether the equilibrium is stable at each scanned point
     # scans along the first field, then along the second, for which the fields are exchanged
     for along_first, (along, other) in ((True, ranges), (False, ranges[::-1])):
-        make_here = make if along_first else (lambda y, x: make(x, y))
+        make_scanned = make if along_first else (lambda y, x: make(x, y))
+        values = np.geomspace(*along, VALUES_PER_SCAN)
+        # the values of the other field are inside its range, not at its ends
         for at_other in np.geomspace(*other, SCANS_PER_FIELD + 2)[1:-1]:
-            scan = hopf.crossings(make_here, np.geomspace(*along, VALUES_PER_SCAN), float(at_other))
+            scan = hopf.crossings(make_scanned, values, float(at_other))
             scanned += scan.stable
             if along_first:
                 jumps += scan.jumps

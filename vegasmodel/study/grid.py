@@ -93,16 +93,16 @@ class Grid:
             return rng.integers(low, high, self.draw, endpoint=True)
         return rng.uniform(low, high, self.draw)
 
-    def chunks(self, most: int) -> tuple[int, ...]:
-        """The shape of a block of at most ``most`` points.
+    def chunks(self, largest: int) -> tuple[int, ...]:
+        """The shape of a block of at most ``largest`` points.
 
         A block extends as far as possible along the grid's last dimension, then along the one
         before it, and so on.
         """
-        shape, room = list(self.shape), most
+        shape, points = list(self.shape), largest  # points that the dimensions up to i may have
         for i in reversed(range(len(shape))):
-            shape[i] = min(shape[i], max(room, 1))
-            room //= shape[i]
+            shape[i] = min(shape[i], max(points, 1))
+            points //= shape[i]
         return tuple(shape)
 
     def blocks(self, chunks: tuple[int, ...]) -> Iterator[Block]:

@@ -253,14 +253,9 @@ def _chunks(space: Grid, model: str) -> tuple[int, ...]:
     A block has ``POINTS_PER_BLOCK`` points, or fewer if their results would take more than
     ``MAX_BYTES_OF_BLOCK`` bytes.
     """
-    return space.chunks(
-        max(
-            1,
-            min(
-                POINTS_PER_BLOCK[_kind(space, model)], MAX_BYTES_OF_BLOCK // _bytes_per_point(space)
-            ),
-        )
-    )
+    by_time = POINTS_PER_BLOCK[_kind(space, model)]
+    by_memory = MAX_BYTES_OF_BLOCK // _bytes_per_point(space)
+    return space.chunks(max(1, min(by_time, by_memory)))
 
 
 def _bytes_per_point(space: Grid) -> int:

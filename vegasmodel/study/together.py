@@ -7,7 +7,7 @@ the closed form ``minicycle`` and the simulator ``fluid``.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,6 @@ def by_minicycle(points: Points) -> Figures | None:
     first = next((case for case in cases if not isinstance(case, str)), None)
     if first is None or minicycle.reason(first) is not None:
         return None
-    n = len(points)
     allowed = _allowed(points, values)
     allowed_points = np.flatnonzero(allowed)
     # to save time, only two points are tested: the first and the last, which differ the most
@@ -86,14 +85,38 @@ def by_minicycle(points: Points) -> Figures | None:
         return None
     # the results by name, and for each assumption of the model whether it holds, at these points
     found, holding = minicycle_many.answers(
-        scenario, {k: v[allowed_points] for k, v in values.items()}
+        scenario, {key: column[allowed_points] for key, column in values.items()}
     )
+    figures = _figures_of_minicycle(points, values, found, allowed)
+    broken = np.full(len(points), "", object)
+    broken[allowed_points] = not_held.of_arrays(holding)
+    broken[figures.status != OK] = ""
+    reasons = list(figures.reasons)
+    # To find out the exact reason takes long, so it is done for the first 1000 points only.
+    for k, i in enumerate(np.flatnonzero(~allowed).tolist()):
+        reasons[i] = str(points.scenario_or_reason(i)) if k < 1000 else STATUS[NOT_ALLOWED]
+    return dataclasses.replace(figures, reasons=tuple(reasons), broken=tuple(broken.tolist()))
+
+
+def _figures_of_minicycle(
+    points: Points,
+    values: dict[str, NDArray[Any]],
+    found: Mapping[str, Floats],
+    allowed: NDArray[np.bool_],
+) -> Figures:
+    """Arrange the results of ``minicycle`` by point and flow; NaN at points that are not allowed.
+
+    ``values`` are the varied fields' values at all points (``columns``).  ``found`` has the results
+    at those points for which ``allowed`` is true, by name: one value each for every Vegas flow and
+    for every other flow, such as ``vegas`` and ``reno``, the throughputs.
+    """
+    scenario, n = points.scenario, len(points)
     is_vegas = np.array([m.flow.keeps_backlog for m in scenario.members])  # [flow]
 
     def at_all_points(values: Floats) -> Floats:
         """An array [point, 1] with ``values`` at the allowed points, and NaN at the others."""
         whole = np.full(n, np.nan)
-        whole[allowed_points] = values
+        whole[allowed] = values
         return whole[:, None]
 
     def per_flow(vegas: str, reno: str) -> Floats:
@@ -104,7 +127,7 @@ def by_minicycle(points: Points) -> Figures | None:
     status = np.zeros(n, np.int8)
     status[~allowed] = NOT_ALLOWED
     rates = per_flow("vegas", "reno")
-    figures = of_arrays(
+    return of_arrays(
         points, ~np.isfinite(rates[:, 0]), "the equations have no periodic solution",
         packet_bits(scenario)[None], active_part(scenario)[None],
         np.broadcast_to(values.get("capacity", scenario.links[0].capacity), n),
@@ -116,14 +139,6 @@ def by_minicycle(points: Points) -> Figures | None:
         utilization=at_all_points(found["utilization"]),
         status=status,
     )  # fmt: skip
-    reasons = list(figures.reasons)
-    # To find out the exact reason takes long, so it is done for the first 1000 points only.
-    for k, i in enumerate(np.flatnonzero(~allowed).tolist()):
-        reasons[i] = str(points.scenario_or_reason(i)) if k < 1000 else STATUS[NOT_ALLOWED]
-    broken = np.full(n, "", object)
-    broken[allowed_points] = not_held.of_arrays(holding)
-    broken[figures.status != OK] = ""
-    return dataclasses.replace(figures, reasons=tuple(reasons), broken=tuple(broken.tolist()))
 
 
 def _only_these_differ(points: Points, values: dict[str, Any], i: int) -> bool:

@@ -147,28 +147,38 @@ def _input(scenario: Scenario, name: str, error: str | float) -> Input:
     values = tuple(value for _, values in known for value in values)
     # a plain number and a percentage are fractions of the value; any other text is an amount
     share = not isinstance(error, str) or error.strip().endswith("%")
+    where = f"uncertain {name}"
     sd = math.nan
-    if share and any(values):
+    if not share and parts:
+        sd = _amount(scenario, parts[0], str(error), where)
+    elif share and any(values):
         sd = _fraction(str(error).strip())
-    elif not share and parts:
-        try:
-            sd = float(parts[0].read(str(error).strip(), scenario))
-        except FieldError as wrong:
-            allowed = f'{wrong.allowed}; or a share of the value such as "5 %"'
-            raise FieldError(f"uncertain {name}", error, allowed) from None
+    elif share:
+        allowed = f"an amount in its unit: {name} is 0, and a share of 0 is 0"
+        raise FieldError(where, error, allowed)
     if not 0.0 < sd < math.inf:
         allowed = "a share above 0 such as 5 %, or an amount above 0 in its unit"
-        if share and not any(values):
-            allowed = f"an amount in its unit: {name} is 0, and a share of 0 is 0"
-        raise FieldError(f"uncertain {name}", error, allowed)
+        raise FieldError(where, error, allowed)
     if not isinstance(error, str) and sd > 1.0:
         unit = f" {parts[0].unit}".rstrip()
         allowed = (
             "a number is a share of the value, at most 1 (0.05 is 5 %); "
             f'an amount is text with its unit, such as "{error:g}{unit}"'
         )
-        raise FieldError(f"uncertain {name}", error, allowed)
+        raise FieldError(where, error, allowed)
     return Input(name, parts, values, share, sd)
+
+
+def _amount(scenario: Scenario, field: Field, text: str, where: str) -> float:
+    """The standard deviation in a text such as ``2 ms``, in the field's own unit.
+
+    Raises ``FieldError``, which names ``where``, if the text is no value of the field.
+    """
+    try:
+        return float(field.read(text.strip(), scenario))
+    except FieldError as wrong:
+        allowed = f'{wrong.allowed}; or a share of the value such as "5 %"'
+        raise FieldError(where, text, allowed) from None
 
 
 def _fraction(text: str) -> float:

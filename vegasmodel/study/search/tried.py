@@ -108,14 +108,15 @@ class Tried:
         in_order_of_x = np.array([known[value] for value in distinct.tolist()])[index]
         return in_order_of_x.reshape(np.shape(x))
 
-    def complete(self, few: NDArray[np.intp]) -> None:
-        """Make all runs of ``rounds`` at the values with the indices ``few``, and keep their mean.
+    def complete(self, incomplete: NDArray[np.intp]) -> None:
+        """Make all runs of ``rounds`` at the values with these indices; keep the mean of each.
 
         At these values ``rounds`` made only a few runs, because these already showed on which side
         of the target the mean lies.
         """
-        self.differences[few] = self._evaluate_new(self.values[few], all_runs=True)
-        self.side_only -= set(self.values[few].tolist())
+        values = self.values[incomplete]
+        self.differences[incomplete] = self._evaluate_new(values, all_runs=True)
+        self.side_only -= set(values.tolist())
 
     def _evaluate_new(self, x: Floats, *, all_runs: bool = False) -> Floats:
         """Evaluate the model at each value in ``x``; return the target's quantity minus the target.
