@@ -246,17 +246,17 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
     Most results have one value per flow.  Only ``queue_mean``, ``busy_links`` and ``drops_links``
     have one value per link.
     """
-    # times t and counters c of flows at the begin (0) and at the end (1) of the measurement
-    (t0, t1), (c0, c1) = output.flows.time, output.flows.value
-    acks, retransmits, sent = (c1 - c0).T
-    active = np.fmin(t1, output.finished) - t0  # a finite flow is active until it is done
+    # of each flow: begin and end of the measurement, s, and its counters at these times
+    (begin, end), (at_begin, at_end) = output.flows.time, output.flows.value
+    acks, retransmits, sent = (at_end - at_begin).T
+    active = np.fmin(end, output.finished) - begin  # a finite flow is active until it is done
     dropped, drops_links = _drops(scenario, output)
     with np.errstate(divide="ignore", invalid="ignore"):
         throughput = np.where(active > 0, acks / active, np.nan)
-    # the same for links: times l and counters d. ``waited`` is the integral of the queue's length
-    # over time, in packets times seconds.
-    (l0, l1), (d0, d1) = output.links.time, output.links.value
-    waited, _, sent_bytes = (d1 - d0).T
+    # The same of each link. ``waited`` is the integral of the queue's length over time, in packets
+    # times seconds.
+    (link_begin, link_end), (at_begin, at_end) = output.links.time, output.links.value
+    waited, _, sent_bytes = (at_end - at_begin).T
     bits = np.array([8 * scenario.packet_size * link.capacity for link in scenario.links])
     base_rtt, rtt_mean = _rtts(scenario, output)
     return {
@@ -266,8 +266,8 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
         "loss_rate": loss_rates(dropped, sent),
         "base_rtt": base_rtt,
         "rtt_mean": rtt_mean,
-        "queue_mean": waited / (l1 - l0),
-        "busy_links": 8 * sent_bytes / (l1 - l0) / bits,
+        "queue_mean": waited / (link_end - link_begin),
+        "busy_links": 8 * sent_bytes / (link_end - link_begin) / bits,
         "drops_links": drops_links,
     }
 
@@ -279,12 +279,13 @@ def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
     end of the run.  For a link, they are counted from the end of the warm-up to the end of the run,
     in the link's forward direction only.
     """
-    (t0, t1), drops = output.flows.time, output.drops
-    inside = (drops.time >= t0[drops.flow]) & (drops.time <= t1[drops.flow])
-    (l0, l1) = output.links.time
-    forward = (drops.time >= l0[drops.link]) & (drops.time <= l1[drops.link]) & (drops.reverse == 0)
-    per_flow = np.bincount(drops.flow[inside], minlength=len(scenario.members))
-    per_link = np.bincount(drops.link[forward], minlength=len(scenario.links))
+    drops = output.drops
+    begin, end = output.flows.time[:, drops.flow]  # of the measurement of the drop's flow, s
+    of_flows = (drops.time >= begin) & (drops.time <= end)
+    begin, end = output.links.time[:, drops.link]  # of the measurement of the drop's link, s
+    of_links = (drops.time >= begin) & (drops.time <= end) & (drops.reverse == 0)
+    per_flow = np.bincount(drops.flow[of_flows], minlength=len(scenario.members))
+    per_link = np.bincount(drops.link[of_links], minlength=len(scenario.links))
     return per_flow.astype(np.float64), per_link.astype(np.float64)
 
 
@@ -297,11 +298,11 @@ def _rtts(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
     """
     base, mean = np.full((2, len(scenario.members)), np.nan)
     for f, trips in enumerate(output.round_trips or ()):
-        t0, t1 = output.flows.time[:, f]
-        inside = (trips.time >= t0) & (trips.time <= t1)
+        begin, end = output.flows.time[:, f]  # of the flow's measurement, s
+        inside = (trips.time >= begin) & (trips.time <= end)
         if inside.any():
             mean[f] = trips.rtt[inside].mean()
         if scenario.members[f].flow.law == "vegas" and trips.rtt.size:
-            base[f] = trips.rtt[trips.time <= t1].min(initial=np.inf)
+            base[f] = trips.rtt[trips.time <= end].min(initial=np.inf)
     base[np.isinf(base)] = np.nan
     return base, mean
