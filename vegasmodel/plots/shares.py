@@ -273,26 +273,33 @@ def class_shares(models: Answers, measured: Answers = ()) -> Figure:
         )
     upper.axhline(1.0, color=GREY, lw=1, ls=":")
     lower.axhline(1.0, color=GREY, lw=1, ls=":")
-    quotients = [
-        delay / rate for _, rate, delay in map(_class_rates, (p for p, _, _ in drawn)) if rate
-    ]
-    logarithmic = bool(quotients) and max(quotients) > LINEAR_UP_TO * min(quotients) > 0
-    lower.set_yscale("log" if logarithmic else "linear")
-    if not logarithmic:
-        lower.set_ylim(0, 1.1 * max([1.0, *quotients]))
-    lower.set(xscale="log", xlabel="rate-class flows per delay-class flow")
-    lower.set_ylabel("delay-class rate /\nrate-class rate")
-    ratios = sorted({_class_rates(p)[0] for p, _, _ in drawn})
-    if 0 < len(ratios) <= MAX_TICKS:
-        lower.set_xticks(ratios)
-    for axis in (lower.xaxis, lower.yaxis):
-        axis.set_major_formatter("{x:.3g}")
-        axis.set_minor_formatter("")
     upper.set_ylabel("throughput of a flow\n(fair share = 1)")
     upper.set_ylim(0, 1.07 * upper.get_ylim()[1])
+    _set_axes_of_quotients(lower, [_class_rates(p) for p, _, _ in drawn])
     tidy(upper, lower)
     legend(fig, upper, lower, columns=2)
     return fig
+
+
+def _set_axes_of_quotients(ax: Axes, drawn: Sequence[tuple[float, float, float]]) -> None:
+    """Set scales, ticks and labels of the lower panel of ``class_shares``.
+
+    ``drawn`` has the results of ``_class_rates`` for each prediction.  The y axis is logarithmic if
+    the quotients of the two classes' rates differ by more than the factor ``LINEAR_UP_TO``.
+    """
+    quotients = [delay / rate for _, rate, delay in drawn if rate]
+    logarithmic = bool(quotients) and max(quotients) > LINEAR_UP_TO * min(quotients) > 0
+    ax.set_yscale("log" if logarithmic else "linear")
+    if not logarithmic:
+        ax.set_ylim(0, 1.1 * max([1.0, *quotients]))
+    ax.set(xscale="log", xlabel="rate-class flows per delay-class flow")
+    ax.set_ylabel("delay-class rate /\nrate-class rate")
+    ratios = sorted({ratio for ratio, _, _ in drawn})
+    if 0 < len(ratios) <= MAX_TICKS:
+        ax.set_xticks(ratios)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter("{x:.3g}")
+        axis.set_minor_formatter("")
 
 
 def _draw(
