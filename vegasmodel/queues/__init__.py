@@ -33,8 +33,10 @@ class QueueRule:
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Make a ``Queue`` from the table ``value`` of a scenario file.
 
-        ``where`` is the table's name, which errors show. ``packet_size`` is in bytes. Raises
-        ``FieldError`` if ``value`` is not a table, for an unknown discipline and for wrong keys.
+        ``where`` is the table's name, which errors show. ``packet_size`` is in bytes.
+
+        Raises ``FieldError`` if ``value`` is not a table, if its discipline is missing or unknown,
+        and if another key, or its value, is wrong.
         """
         if not isinstance(value, Mapping):
             kinds = ", ".join(cls.__name__ for cls in DISCIPLINES.values())

@@ -18,8 +18,9 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Integer
 from vegasmodel.symbolic.steps import NO_NUMBER, Derivation
 
-# alpha and beta are Vegas's thresholds, c is the capacity, d the propagation delay, x its
-# over-estimate, Delta the queueing delay, W the window, and n the number of flows.
+# alpha and beta are Vegas's thresholds, c is the capacity and d the propagation delay. A flow takes
+# d + x for d, so x is its over-estimate. Delta is the queueing delay, W the window, and n the
+# number of flows.
 alpha, beta, c, d, x, Delta, W, n = sp.symbols("alpha beta c d x Delta W n", positive=True)
 MOST_FLOWS = 100  # flows: SymPy's expressions grow with them
 # s is a variable of integration, L_n is ln n, and C the constant in the delay n (ln n + C)

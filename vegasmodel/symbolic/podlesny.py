@@ -83,12 +83,12 @@ def scheduler() -> Derivation:
     send k times as much as a flow of D. So D has sent more than its share if
     L_D/n_D > L_R/(k n_R).
     """
-    rate_backlog = L_D - volume_ratio().derived * L_R
-    derived = sp.expand(rate_backlog * k * n_rate)
+    beyond_share = L_D - volume_ratio().derived * L_R  # what D has sent beyond its share
+    derived = sp.expand(beyond_share * k * n_rate)
     return Derivation(
         "figure 2",
         r"k n_R (L_D - \lambda L_R)",
-        premises=(rate_backlog,),
+        premises=(beyond_share,),
         derived=derived,
         printed=k * n_rate * L_D - n_delay * L_R,
     )
