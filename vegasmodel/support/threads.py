@@ -28,9 +28,12 @@ def pool(count: int) -> Iterator[ThreadPoolExecutor]:
     further work begins.
     """
     block_failed = threading.Event()
-    with ThreadPoolExecutor(
-        count, initializer=setattr, initargs=(_of_this_thread, "block_failed", block_failed)
-    ) as made:
+
+    def begin_thread() -> None:
+        """Tell a new thread of the pool which event its simulations must look at."""
+        _of_this_thread.block_failed = block_failed
+
+    with ThreadPoolExecutor(count, initializer=begin_thread) as made:
         try:
             yield made
         except BaseException:

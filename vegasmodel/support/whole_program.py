@@ -228,7 +228,10 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]  # Numba has no types
     _name = "whole_program_part"
 
     def run_pass(self, state: Any) -> Any:
-        """Translate the function that ``state`` describes, and tell Numba how code calls it."""
+        """Translate the function that ``state`` describes, and tell Numba how code calls it.
+
+        "To lower" is to translate to a language nearer to the machine's.
+        """
         context, flags = state.targetctx, state.flags
         library = state.library = Unfinished(context.codegen(), state.func_id.func_qualname)
         library.marks = state.pipeline.marks
@@ -247,16 +250,17 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]  # Numba has no types
             translator = self.lowering_class(
                 context, library, description, state.func_ir, metadata=state.metadata
             )
-            translator.lower()  # "to lower" is to translate to a language nearer to the machine's
-        name = object()  # Numba finds the code by this key; Python never calls the function
-        if library.may_raise:  # Numba's own calls, which test for an exception
-            context.insert_user_function(name, description, [library])
+            translator.lower()
+        # Numba finds by this key how code calls the function. For a function that Python calls, the
+        # key would be its machine code.
+        key = object()
+        if library.may_raise:  # calls as Numba writes them, which test for an exception
+            context.insert_user_function(key, description, [library])
         else:
-            context.insert_func_defn(
-                [(_call_writer(description, library), name, description.argtypes)]
-            )
+            write_call = _call_writer(description, library)
+            context.insert_func_defn([(write_call, key, description.argtypes)])
         state["cr"] = _LowerResult(
-            description, translator.call_helper, cfunc=name, env=translator.env
+            description, translator.call_helper, cfunc=key, env=translator.env
         )
         return True
 
@@ -315,7 +319,11 @@ class _PartPasses(_WholePasses):
 
 
 class _NumbasPasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
-    """The compiler passes for Numba's own functions: all are Numba's, except ``_LowerPart``."""
+    """The compiler passes for functions of Numba that compiled code calls, such as ``min``.
+
+    They are Numba's usual passes, except for one: ``_LowerPart`` translates the function to LLVM's
+    intermediate language only, in place of ``NativeLowering``, which would make machine code.
+    """
 
     marks = NO_MARKS
 
@@ -323,7 +331,8 @@ class _NumbasPasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
         """Numba's own passes, with ``_LowerPart`` in place of ``NativeLowering``."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [
-            (_LowerPart if one is NativeLowering else one, name) for one, name in passes.passes
+            (_LowerPart if compiler_pass is NativeLowering else compiler_pass, name)
+            for compiler_pass, name in passes.passes
         ]
         passes.finalize()
         return [passes]
