@@ -337,17 +337,21 @@ def _armed(f: Sender) -> bool:
 
 
 @jit
-def _next_wait_end(f: Sender) -> float:
-    """The earlier of two times: the end of the sender's random wait, and that of an ACK's delay."""
+def _wait_or_delay_end(f: Sender) -> float:
+    """When the sender's random wait or the receiver's delay of an ACK ends, whichever is first.
+
+    A random wait is a wait of the sender before it sends (``wait.py``). The result is ``NEVER`` if
+    the sender is not in such a wait, and the receiver does not delay an ACK.
+    """
     return min(f.wait_ends, delack_expiry(f))
 
 
 @apart
-def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
-    """End the sender's random wait or the delay of an ACK, whichever ends first.
+def _end_wait_or_delay(f: Sender, holes: Floats, now: float) -> None:
+    """End the sender's random wait or the receiver's delay of an ACK, whichever ends first.
 
     At the end of its wait the sender sends packets. At the end of an ACK's delay the ACK arrives at
-    the sender.
+    the sender. ``f.time`` becomes the time of this event.
     """
     if f.duplicate_held and f.delack_expires <= f.wait_ends:  # the ACK is a duplicate ACK
         f.duplicate_held, f.time = False, max(now, f.delack_expires)
@@ -369,14 +373,14 @@ def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
     ``NEVER``).
     """
     timeout = f.deadline if _armed(f) else NEVER  # when the retransmission timer expires
-    wait_end = _next_wait_end(f)
-    if wait_end < timeout and (f.transit == 0 or wait_end <= now):
-        _end_first_wait(f, holes, now)
+    until = _wait_or_delay_end(f)
+    if until < timeout and (f.transit == 0 or until <= now):
+        _end_wait_or_delay(f, holes, now)
         return
     if f.transit > 0:  # ACKs will come: packets are still on their way through queues
         f.awaits_parcels, f.awaits_since = 1, now
-        if wait_end < timeout:
-            f.event, f.time = DATA, max(now, wait_end)
+        if until < timeout:
+            f.event, f.time = DATA, max(now, until)
         else:
             f.event, f.time = TIMER, max(now, timeout)
         return
@@ -412,14 +416,14 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float
         f.event = DATA
         send_nothing(f)
         before = f.delivered + f.acks
-        _next_interval(f, ring, holes, f.time, step)
+        _process_next(f, ring, holes, f.time, step)
         if f.delivered + f.acks != before:  # ACKs have arrived
             f.ahead_until = f.time
         if f.jitter > 0.0 and f.event == DATA:
             begin_wait(f, holes, f.time)
         # no packet leaves while the sender waits or an ACK is delayed: go on to what comes next
         idle = f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.retransmit < 0.0
-        if not idle or _next_wait_end(f) == NEVER or f.awaits_parcels:
+        if not idle or _wait_or_delay_end(f) == NEVER or f.awaits_parcels:
             break
     f.ahead, f.ahead_acks = f.delivered - delivered, f.acks - acks
     time_one_packet(f)
@@ -430,15 +434,20 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float
 
 
 @jit
-def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, step: float) -> None:
-    """Process what reaches the sender next: ACKs, the end of a pause without ACKs, or a timer.
+def _process_next(f: Sender, ring: Table[Parcel], holes: Floats, now: float, step: float) -> None:
+    """Process the sender's next ACKs, or one event that comes before them.
 
-    ``plan`` calls this function. ACKs that arrive within about ``step`` seconds are processed
-    together. Packets that were lost ahead of the next ACKs become holes: the receiver misses them.
+    There are four such events: the sender's random wait (``wait.py``) ends, the receiver's delay of
+    an ACK ends, the retransmission timer expires, or a pause without ACKs ends. ``f.time`` becomes
+    the time of the event or of the last of the ACKs. If the retransmission timer expires,
+    ``f.event`` becomes ``TIMER``. (The caller, ``plan``, has set it to ``DATA``.)
 
-    The ring buffer has the groups of packets (``Parcel``) whose ACKs come next. A group may have no
-    packets left: because all of them were lost, or because it stands for a pause in which no ACK
-    arrives, until the time ``Parcel.back``.
+    ACKs that arrive within about ``step`` seconds are processed together. Packets that were lost
+    ahead of the next ACKs become holes: the receiver misses them.
+
+    The ring buffer has the groups of packets (``Parcel``) whose ACKs come next. A group has no
+    packets if all of them were lost, or if it stands for a pause. In both cases no ACK arrives
+    until the time ``Parcel.back``.
     """
     while f.count > 0:
         _merge(f, ring, now, step)
@@ -455,10 +464,10 @@ def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, st
         if p.back <= now:
             _pop(f, ring)
             continue
-        # a pause: either an event comes before its end, or its end is what happens next
+        # a pause: its end is the next event, unless one of the other three events comes before
         timeout = f.deadline if _armed(f) else NEVER  # when the retransmission timer expires
-        if _next_wait_end(f) < min(p.back, timeout):
-            _end_first_wait(f, holes, now)
+        if _wait_or_delay_end(f) < min(p.back, timeout):
+            _end_wait_or_delay(f, holes, now)
             return
         if timeout < p.back:
             f.event, f.time = TIMER, max(now, timeout)
@@ -486,8 +495,8 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
     bare = now + per_packet(p.back - now, p.packets)
     arrives = max(bare + sack_seconds(f, holes), now)
     timeout = f.deadline if _armed(f) else NEVER  # when the retransmission timer expires
-    if _next_wait_end(f) < min(arrives, timeout):
-        _end_first_wait(f, holes, now)
+    if _wait_or_delay_end(f) < min(arrives, timeout):
+        _end_wait_or_delay(f, holes, now)
     elif timeout < arrives:
         f.event, f.time = TIMER, max(now, timeout)
     else:
