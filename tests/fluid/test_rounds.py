@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.helpers import exact
 from vegasmodel.adapters.rounds import figures
 from vegasmodel.engines.rounds.answers import answer
-from vegasmodel.engines.rounds.resolution import MOST_SINGLE, resolution
+from vegasmodel.engines.rounds.resolution import SINGLY, resolution
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.scenario import Drop, DropTail, Flow, Link, Poisson, Red, Run, Scenario
 from vegasmodel.simulation import simulate
@@ -194,7 +194,7 @@ def test_near_a_loss_large_windows_cost_few_events_and_tell_what_packets_tell() 
     The limit is that of 25 events per flow and round trip, near losses and far from them.
     """
     scenario = _at(25000.0, 0.1, 750.0, 400.0)
-    out, fine = run(scenario), run(scenario, parts=MOST_SINGLE)
+    out, fine = run(scenario), run(scenario, parts=SINGLY)
     assert out.flows["lost"].sum() == fine.flows["lost"].sum() > 1000.0
     assert out.events < 50 * 400.0 / 0.1
     assert out.flows["delivered"] == pytest.approx(fine.flows["delivered"], rel=1e-3)

@@ -1,9 +1,8 @@
-"""Decides into how many events the simulator ``rounds`` divides the packets of a round trip.
+"""Decides into how many intervals the simulator ``rounds`` divides a round trip of a flow.
 
-An event is the arrival of some packets of one flow at a queue. The function ``resolution`` limits
-the number of events for each flow and queue in a round trip. If a round trip has fewer packets than
-this limit, each packet is an event of its own. If it has more packets, an event stands for several
-packets. So the computing time for a round trip is limited, however large the capacity is.
+The packets of the flow that arrive at a queue in one interval are one event. If there are more
+intervals than packets, each packet is an event of its own. So the number of intervals limits the
+computing time for a round trip, however large the capacity is.
 """
 
 from __future__ import annotations
@@ -18,87 +17,91 @@ from vegasmodel.scenario.placement import work
 
 __all__ = [
     "CONTENDED",
-    "MOST_SINGLE",
-    "SINGLE",
+    "SINGLY",
     "held_packets",
     "is_coarse",
     "resolution",
     "unlimited_window",
 ]
 
-# limits on the number of events per flow and round trip (``resolution`` says when each holds)
+# numbers of intervals in a round trip (``resolution`` says when each is used)
 UNCONTENDED = 64  # the order of packets decides little
 CONTENDED = 1024  # the order of packets decides which flow loses packets
-MOST_SINGLE = 2**16  # near losses, where each event is a single packet
-ENDLESS = 2**13  # the same, if a window may exceed what the links and their buffers hold
-PAIR_CALM = 20, 32  # far from losses, for one or two flows: the least and the greatest limit
-SINGLE = 1.5  # with so many intervals per packet, no interval has two packets (``acks.portion``)
+PAIR_CALM = 20, 32  # far from losses, for one or two flows: the least and the greatest number
+SINGLY = 2**16  # near losses: each packet is an event of its own
+SINGLY_SLOW_ACCESS = 2**13  # the same, if access links are slow
+# With so many intervals for each packet of a round trip, no interval has two packets
+# (``acks.portion``).
+PER_PACKET = 1.5
 
 
 def resolution(scenario: Scenario) -> tuple[int, int]:
-    """Two limits on the number of events of a flow at a queue in a round trip.
+    """The numbers of intervals into which a round trip of a flow is divided: near losses, and far.
 
-    An event is the arrival of some packets of one flow at a queue. The limits bound the computing
-    time; both are approximate. If a limit exceeds the number of packets in a round trip, each
-    packet is an event of its own. Otherwise an event stands for all packets of a flow that arrive
-    in a certain interval of time, evenly spaced.
+    All packets of a flow that arrive at a queue in one interval are one event, and the simulator
+    takes them as evenly spaced. So fewer intervals need less computing time. Both numbers are
+    approximate.
 
-    The first limit holds for a flow near losses: in slow start, in recovery, while one of its
-    packets is missing, or while the buffer is nearly full. There the order of single packets
-    decides how many are lost, which flow loses them, and whether a timeout follows. Intervals would
-    also smooth out the bursts that a growing window or delayed ACKs cause.
+    If all buffers are infinite, no packet is lost at a full buffer. Then the two numbers are equal.
+    They are ``CONTENDED`` if ACKs are delayed or senders wait as in case 2 below, otherwise
+    ``UNCONTENDED``. The rest of this text is about scenarios with a finite buffer.
 
-    - Usually the first limit is ``MOST_SINGLE``, so that each packet is an event of its own.
-    - It is ``CONTENDED`` if a round trip has too many packets for ``MOST_SINGLE`` events
-      (``is_coarse``).
-    - If access links are slow, packets wait there, so a window may become much larger than what the
-      links and their buffers hold. So that there is memory for all packets, the limit is then at
-      most ``ENDLESS``, or ``SINGLE`` times the number of packets that the path and the buffer hold
-      if that is more.
+    The first number is used near losses: while the flow is in slow start or in recovery, while one
+    of its packets is missing, or while the buffer is nearly full. There the order of single packets
+    decides how many are lost, which flow loses them, and whether a timeout follows. Long intervals
+    would also smooth out the bursts that a growing window or delayed ACKs cause. So each packet is
+    an event of its own (``SINGLY`` intervals), with two exceptions:
 
-    The second limit holds far from losses: in congestion avoidance without missing packets, while
-    more than half of the buffer is free. (As the buffer fills, the limit rises to the first one, as
-    ``queue.intervals`` explains.) There are four cases:
+    - A round trip has too many packets for this (``is_coarse``). The number is ``CONTENDED``.
+    - Access links are slow. Packets then wait there, so a window may become much larger than what
+      the links and their buffers hold. There must be memory for all these packets, so there are
+      fewer intervals: ``SINGLY_SLOW_ACCESS``, or ``PER_PACKET`` times the number of packets that
+      the path and the buffer hold, whichever is more. But there are never more intervals than there
+      would be with fast access links.
 
-    - ACKs are delayed, so that packets leave in pairs. The limit is the same as near losses,
-      because longer intervals would smooth out the pairs.
-    - The senders wait a random time before they send, the link may be idle for long
-      (``_often_idle``), and a round trip has more than ``UNCONTENDED`` packets a flow. The limit is
-      ``CONTENDED``. An idle link has no queue that would even out the gaps from the waits, and in
-      longer intervals the simulator would neglect some of the waits (``wait.py``).
-    - There are more than two flows, different RTTs, different packet sizes, several links or a RED
-      queue, or a buffer is so small that a single interval would fill it. The limit is
-      ``CONTENDED``, because the order in which packets arrive decides which flow loses.
-    - Otherwise one or two flows with equal RTTs and packet sizes share a single link. The limit is
-      ``UNCONTENDED`` if the senders wait a random time before they send, or if the path holds at
-      most ``UNCONTENDED`` packets. If not, it is the square root of the number of packets that the
-      path and the buffer hold, but within the range ``PAIR_CALM``. More intervals cost time and
-      hardly change the results.
+    The second number is used far from losses: in congestion avoidance without missing packets,
+    while more than half of the buffer is free. (As the buffer fills, the number changes to the
+    first one, as ``queue.intervals`` explains.) The first of these cases that applies decides:
 
-    If all buffers are infinite, the two limits are equal. They are ``CONTENDED`` if ACKs are
-    delayed or the second case applies, otherwise ``UNCONTENDED``.
+    1. ACKs are delayed, so that packets leave in pairs. The number is the same as near losses,
+       because long intervals would smooth out the pairs.
+    2. The senders wait a random time before they send, the link may be idle for long
+       (``_often_idle``), and a round trip has more than ``UNCONTENDED`` packets a flow. The number
+       is ``CONTENDED``. An idle link has no queue that would even out the gaps from the waits. But
+       the simulator neglects the waits if several ACKs arrive in one interval (``wait.py``).
+    3. There are more than two flows, different RTTs, different packet sizes, several links or a RED
+       queue, or a buffer is so small that the packets of one interval would fill it. The number is
+       ``CONTENDED``, because the order in which packets arrive decides which flow loses.
+    4. One or two flows share a single link, and the senders wait a random time before they send.
+       The number is ``UNCONTENDED``.
+    5. One or two flows share a single link, and the path holds at most ``UNCONTENDED`` packets. The
+       number is ``UNCONTENDED``.
+    6. In all other cases the number is the square root of the number of packets that the path and
+       the buffer hold, but within the range ``PAIR_CALM``. More intervals cost time and hardly
+       change the results.
     """
     members = scenario.members
     equal_flows = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
     red = any(isinstance(link.queue, Red) for link in scenario.crossed)
     pipe, held = held_packets(scenario)
     delays_acks = any(group.delayed_ack for group in scenario.flows)
-    finite = _finite_buffers(scenario)
+    buffers = _finite_buffers(scenario)
     waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
     uneven = waits and pipe > UNCONTENDED * len(members) and _often_idle(scenario)
     one_or_two = equal_flows and len(members) <= 2 and not red and len(scenario.crossed) == 1
-    if not finite:
-        parts = CONTENDED if delays_acks or uneven else UNCONTENDED
-        return parts, parts
-    near = CONTENDED if is_coarse(scenario) else MOST_SINGLE
+    if not buffers:
+        both = CONTENDED if delays_acks or uneven else UNCONTENDED
+        return both, both
+    near = CONTENDED if is_coarse(scenario) else SINGLY
     if any(is_slow(scenario, group) for group in scenario.flows):
-        near = min(near, max(ENDLESS, math.ceil(SINGLE * held)))
-    if delays_acks:
+        near = min(near, max(SINGLY_SLOW_ACCESS, math.ceil(PER_PACKET * held)))
+    if delays_acks:  # case 1
         return near, near
-    if not one_or_two or uneven or pipe > PAIR_CALM[0] * min(finite):
+    if uneven or not one_or_two or pipe > PAIR_CALM[0] * min(buffers):  # cases 2 and 3
         return near, CONTENDED
-    short = waits or pipe <= UNCONTENDED
-    return near, UNCONTENDED if short else int(np.clip(math.sqrt(held), *PAIR_CALM))
+    if waits or pipe <= UNCONTENDED:  # cases 4 and 5
+        return near, UNCONTENDED
+    return near, int(np.clip(math.sqrt(held), *PAIR_CALM))
 
 
 def _often_idle(scenario: Scenario) -> bool:
@@ -144,4 +147,4 @@ def is_coarse(scenario: Scenario) -> bool:
 
     The result is False if all buffers are infinite.
     """
-    return bool(_finite_buffers(scenario)) and SINGLE * held_packets(scenario)[1] > MOST_SINGLE
+    return bool(_finite_buffers(scenario)) and PER_PACKET * held_packets(scenario)[1] > SINGLY
