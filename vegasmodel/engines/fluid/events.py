@@ -82,27 +82,36 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
 def changed(
     p: Flows, y: State, active: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
 ) -> float:
-    """Test whether a window or the queue begins to behave in another way within a step.
+    """A number that is positive if a window or the queue begins to behave in another way in a step.
 
-    The result is positive if one of them does, for example if a window ceases to grow. ``last``
-    says how each window moved in the step before (it grew, shrank, rested, or changed with the
-    queue so that the backlog stayed at a threshold), and whether there was a queue. The step has
-    length h and ends at the queueing delay s1.
+    Otherwise the number is negative. It passes 0 when the behaviour changes, so ``time_to_change``
+    finds the time of the change as its zero. The step has length h and ends at the queueing delay
+    s1.
 
-    The result is the largest of these numbers, less a small tolerance:
+    ``last`` describes the step before. ``last[i]`` says how the window of flow i moved: it grew
+    (``UP``), shrank (``DOWN``), rested (``REST``), or slid (``LOW``, ``HIGH`` or ``BOTH``). The
+    entry after those of the n flows, ``last[n]``, is about the queue: ``UP`` if there was one, and
+    ``REST`` if it was empty.
 
-    - For each window, the packets by which it would pass its limit if it moved on as in the step
-      before (``violation``), divided by the window.
-    - For the queue, a number that is positive if the queue forms or empties.
+    The result is the largest of these numbers, less the tolerance ``SLACK``:
+
+    - For each window: the packets by which it would pass a limit if it moved on as in the step
+      before, divided by the window. ``violation`` says which limit this is. For example, a growing
+      window of Vegas has the limit at which its backlog reaches the lower threshold.
+    - If the queue was empty: the flows' rates at the end of the step, if the queue is still empty
+      then, minus the capacity, divided by the capacity. If this is positive, a queue forms.
+    - If there was a queue: the same number with the opposite sign. If this is positive, the queue
+      has emptied. As long as s1 is above 0, the number is instead -s1 divided by the first flow's
+      propagation delay.
     """
     s, n = y.clock[1], active.size
     worst: float
     if s1 > 0.0 and last[n] == UP:
         worst = -s1 / p.rtt[0]
     else:
-        spare, _, _ = excess(p, y, active, s, 0.0, h, c)
-        spare /= c
-        worst = spare if last[n] == REST else -spare
+        above, _, _ = excess(p, y, active, s, 0.0, h, c)  # sum of the rates minus the capacity
+        above /= c
+        worst = above if last[n] == REST else -above
     for i in range(n):
         if active[i]:
             passed = violation(p, i, y, s, s1, h, last[i])
