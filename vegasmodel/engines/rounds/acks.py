@@ -203,30 +203,39 @@ def fill_holes(
 ) -> float:
     """Record that ``count`` packets have arrived, from number ``first`` on.
 
-    ``sent_at`` is the time at which the last of them was sent. Returns how many of the packets had
-    not arrived before. They may fill holes, which are ranges of packets that the receiver misses,
-    or divide one: a sender that sends a range again may lose the first of its packets once more. If
-    ``holes`` has no free row for the new range, packets from inside a hole count as missing.
-    ``f.acked`` becomes the number of the first packet that is still missing.
+    Returns how many of them are new. A packet is new if it has not arrived before. ``sent_at`` is
+    the time at which the last of them was sent, in seconds. A hole is a range of packets that the
+    receiver misses. If packets just before ``first`` were lost, the caller has recorded them as a
+    hole already (``add_hole``).
+
+    The packets fill holes, wholly or in part. If a hole begins before ``first`` and ends after it,
+    the hole is divided: its packets before ``first`` stay missing. This happens if a sender sends
+    all packets of a hole again, and the first of them are lost once more. The second part needs a
+    row of its own in ``holes``. If no row is free, the hole stays as it is: all its packets still
+    count as missing, and none of them counts as new.
+
+    ``f.acked`` becomes the number of the first packet that is still missing. If no packet is
+    missing, it becomes the number after the last packet that has arrived.
     """
     end = first + count
     new = max(end - max(f.received, first), 0.0)
     if new > 0.0:
         f.received_at = sent_at
     f.received = max(f.received, end)
-    # the holes in the rows from ``first_filled`` to ``after_filled`` - 1 are filled completely
+    # ``first_filled`` is the row of the first hole that the packets can fill
     first_filled = _first_behind(f, holes, first)
     if first_filled < f.holes and holes[first_filled, FIRST] < first:
         first_filled = split_hole(f, holes, first_filled, first)
-        first_filled += 1 if holes[first_filled, FIRST] < first else 0
+        if holes[first_filled, FIRST] < first:  # no row was free, so the hole stays as it is
+            first_filled += 1
+    # the holes in the rows from ``first_filled`` to ``after_filled`` - 1 are filled completely
     after_filled = first_filled
     while after_filled < f.holes and holes[after_filled, AFTER] <= end:
         new += holes[after_filled, AFTER] - holes[after_filled, FIRST]
         f.missing -= holes[after_filled, AFTER] - holes[after_filled, FIRST]
         after_filled += 1
-    if (
-        after_filled < f.holes and holes[after_filled, FIRST] < end
-    ):  # the next hole is filled in part
+    # the next hole may be filled in part
+    if after_filled < f.holes and holes[after_filled, FIRST] < end:
         new += end - holes[after_filled, FIRST]
         f.missing -= end - holes[after_filled, FIRST]
         holes[after_filled, FIRST] = end
