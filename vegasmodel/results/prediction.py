@@ -69,8 +69,10 @@ class Prediction(Result, Shown):
     def __repr__(self) -> str:
         """One line: the model, its throughputs, and how many of its assumptions do not hold.
 
-        The throughputs are means per flow, of at most six groups; ranges stand in parentheses.
-        If the model cannot be evaluated for the scenario, the line has the model and the reason.
+        A group is a ``[[flow]]`` table, and its throughput is the mean of its flows. If the model
+        gives a range of this mean, the range follows in parentheses. With more than six groups, the
+        line has the first six and says how many more there are. If the model cannot be evaluated
+        for the scenario, the line has the model and the reason.
         """
         return texts.one_line(self)
 
