@@ -8,15 +8,15 @@ from vegasmodel.laws.law import Law
 from vegasmodel.laws.packets import SLACK, PacketRules, Round, Window, cwnd_packets
 from vegasmodel.laws.source import Source
 
-# Up to this number of ACKs, the increments 1/W are added one by one. For more ACKs the following
-# approximation is faster: the square of the window grows by 2 + 1/W^2 per ACK, because
-# W_{n+1} = W_n + 1/W_n, so W_{n+1}^2 = W_n^2 + 2 + 1/W_n^2.
+# Up to this number of ACKs, the increments 1/W are added one by one. For more ACKs an approximation
+# is faster. An ACK adds 2 + 1/W^2 to the square of the window, because
+# (W + 1/W)^2 = W^2 + 2 + 1/W^2. The approximation is that 1/W^2 is the same for all these ACKs.
 ADDED_SINGLY = 8.0
 
 
-# dW/dt = 1/RTT, and W -> W/2 at a loss (Jacobson 1988; De Vendictis and Baiocchi, equation (4))
+# dW/dt = 1/RTT (Jacobson 1988; De Vendictis and Baiocchi, equation (4))
 def drift(_: Source) -> float:
-    """Growth of the window in congestion avoidance: one packet per round trip."""
+    """By how many packets the window grows in a round trip of congestion avoidance: one."""
     return 1.0
 
 
