@@ -226,8 +226,8 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     than the first ones (``_acks_alike``). The other ACKs are left for further calls.
 
     A timer of the sender may expire before the last of these ACKs arrives. Then this call processes
-    none of them, and returns the time of the expiry. The simulator handles the expiry first, and
-    the ACKs after it, even those that would arrive earlier.
+    no ACK, and returns the time of the expiry. This is a simplification: some of the ACKs may
+    arrive before the expiry, but the simulator processes all of them after it.
 
     What an ACK does depends on the sender. ns-2's CUBIC (``counts_places``) and the Vegas of ns-2
     and of the papers (``overdue_checks``) have functions of their own. For all other senders there
@@ -235,12 +235,13 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
 
     - In a recovery, a sender with SACK sends the packets that the ACK allows. For a sender without
       SACK, the ACK enlarges the window by a packet.
-    - Outside a recovery, the duplicate ACK number ``enough`` signals a loss. This is usually the
-      third one, in Linux sometimes an earlier one.
+    - Outside a recovery, a certain number of duplicate ACKs signals a loss. This number
+      (``enough`` in the code) is usually three, in Linux sometimes less.
     """
     acks = _acks_alike(f, p, portion(p, now, step), f.dup_thresh)
-    # SACK blocks make an ACK longer, so it arrives later. ``bare`` is when the last of these ACKs
-    # would arrive without SACK blocks. ``p.back`` is this time for the last ACK of the whole group.
+    # SACK blocks make an ACK longer, so the ACK arrives later. Without SACK blocks, the last ACK of
+    # the whole group would arrive at ``p.back``, and the last of the ACKs processed here at
+    # ``bare``.
     bare = now + (p.back - now) * acks / p.packets
     end = max(bare, now)
     if f.deadline < end:
