@@ -1,9 +1,9 @@
 """Simulates senders that share one queue and learn of it a round trip late (``delayed``).
 
-Flow i has the propagation delay T_i, the window W_i (packets) and the over-estimate x_i of the
-propagation delay: its baseRTT is T_i + x_i. The link has the capacity c (packets per second) and
-the queueing delay s. A_i(t) is the number of packets that flow i has sent by time t. A packet
-reaches the queue f_i seconds after it is sent.
+Flow i has the propagation delay T_i (of a round trip), the window W_i (packets) and the
+over-estimate x_i of the propagation delay: its baseRTT is T_i + x_i. The link has the capacity c
+(packets per second) and the queueing delay s. A_i(t) is the number of packets that flow i has sent
+by time t. A packet reaches the queue f_i seconds after it is sent.
 
 Random loss and RED drop the fraction p of the packets that reach the queue. The others join the
 queue, and the link sends c packets per second. So the queueing delay changes as follows, up to
@@ -12,8 +12,9 @@ s_max, the delay at a full buffer:
     c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c,   0 <= s <= s_max                        (D1)
 
 The queue is first in, first out: a packet that reaches it at time u leaves it at time u + s(u). The
-ACK, or the news of a loss, reaches the sender T_i - f_i seconds later. So at time t sender i knows
-the fate of its first N_i(t) packets. The last of them reached the queue at time u_i:
+ACK reaches the sender T_i - f_i seconds later. If the packet is dropped, the sender learns of this
+at the time at which the ACK would have arrived. So at time t sender i knows the fate of its first
+N_i(t) packets. The last of them reached the queue at time u_i:
 
     u_i + s(u_i) = t - (T_i - f_i),   N_i(t) = A_i(u_i - f_i)                           (D2)
 
