@@ -76,7 +76,7 @@ def answer(scenario: Scenario) -> Prediction:
         loss_rate=np.zeros(x.size),
         queue_mean=queue,
         assumptions=(
-            _fits(scenario, x, states, used, queues),
+            _no_overflow(scenario, x, states, used, queues),
             rest.many_packets(
                 scenario,
                 _solver(routing, capacity, alpha),
@@ -197,7 +197,7 @@ def _crossed_first(scenario: Scenario, crosses: Floats, first: Link, second: Lin
     return all(path.index(first) < path.index(second) for path in paths)
 
 
-def _fits(
+def _no_overflow(
     scenario: Scenario,
     x: Floats,
     states: list[rest.SteadyState],
@@ -211,7 +211,8 @@ def _fits(
 
     If there is a single queue, ``rest.fits`` tests the assumption: it also looks at the time before
     the steady state, in which the queue may be longer. For this it needs ``x``, the over-estimates
-    of baseRTT, and ``states``, the steady state after each starting time. If there are several
+    of baseRTT. It also needs ``states``: for each time at which flows start, the steady state of
+    all flows that have started by then. If there are several
     queues, only their lengths in the steady state are compared with the buffers. So if these fit,
     but some buffer is finite, the result is ``None`` (not known).
     """
