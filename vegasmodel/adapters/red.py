@@ -46,7 +46,7 @@ def answer(scenario: Scenario) -> Prediction:
     if not isinstance(queue, Red):
         reason = "the link does not drop or mark early (queue discipline red)"
         return Prediction.not_applicable(NAME, scenario, reason)
-    if (undefined := _undefined(scenario, queue)) is not None:
+    if (undefined := _not_evaluable(scenario, queue)) is not None:
         return Prediction.not_applicable(NAME, scenario, undefined)
     from vegasmodel.equilibrium import red  # only for a link that needs it
 
@@ -116,12 +116,13 @@ def _counted_every(scenario: Scenario, flow: Flow) -> float:
     return 2.0 if flow.delayed_ack and not stack(scenario, flow).counts_packets else 1.0
 
 
-def _undefined(scenario: Scenario, queue: Red) -> str | None:
+def _not_evaluable(scenario: Scenario, queue: Red) -> str | None:
     """The reason why the model's equations cannot be evaluated; ``None`` if they can.
 
-    There must be one link, and no flow may be Tahoe, which the equations do not have. Packets must
-    be able to wait in the buffer. Each flow must reduce its window at a loss. If RED only marks
-    packets (ECN), this is not needed, because a mark halves every window.
+    There must be one link, and no flow may be Tahoe, which the equations do not have. The buffer
+    must hold packets, because the model computes a mean queue. Each flow must reduce its window at
+    a loss. If RED marks packets instead of dropping them (ECN), this is not needed, because a mark
+    halves every window.
     """
     if several := one_link(scenario):
         return several
