@@ -20,8 +20,9 @@ def random_delays(scenario: Scenario, k: int) -> tuple[np.random.Generator, Floa
     The delays are at most ``start_jitter``; they are to be added to the scenario's start times.
     """
     rng = np.random.default_rng([scenario.run.seed, k])
-    # The run of ns-2 draws the seed of ns-2's own generator first. We draw and discard this number,
-    # so that the delays that follow are the same in both.
+    # When we run ns-2, the first number drawn is the seed of ns-2's own generator. The simulators
+    # need no such seed, but also draw this number. So the delays drawn next are the same for ns-2
+    # and for the simulators.
     rng.integers(1, 2**31 - 1)
     return rng, rng.uniform(0.0, 1.0, len(scenario.members)) * scenario.run.start_jitter
 
