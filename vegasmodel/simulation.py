@@ -157,9 +157,11 @@ def _flow_properties(scenario: Scenario) -> dict[str, tuple[str, list[Any]]]:
 
 
 def _activity(scenario: Scenario, finished: Floats | float) -> dict[str, tuple[str, Floats, Any]]:
-    """From when to when each flow sends, s, as the xarray coordinates ``start`` and ``end``.
+    """From when to when each flow sends, as the xarray coordinates ``start`` and ``end``.
 
-    ``finished`` is when each flow has delivered its ``size``, s; infinite if it has not.
+    ``finished`` is the time at which each flow has delivered its ``size``, or infinity if it has
+    not. All times are in seconds. The random part of a start time (``start_jitter``) is that of the
+    scenario's first run, which has the number 0.
     """
     from vegasmodel.engines.starts import start_times
 
