@@ -128,8 +128,8 @@ def _buffers_in_packets(links: Links, all_flows: Sequence[Member], packet_size: 
 
     A buffer given as a time holds the packets that the link transmits in this time. A
     bandwidth-delay product is the link's capacity times the mean RTT of the flows that cross the
-    link. RED's thresholds are converted in the same way.  Raises ``FieldError`` if a link has such
-    a value and no flow crosses the link.
+    link. RED's thresholds are converted in the same way. Raises ``FieldError`` if a buffer or a
+    threshold is given in one of these two ways, but no flow crosses the link.
     """
     filled = list(links)
     for i, link in enumerate(links):
