@@ -1,5 +1,8 @@
 """Makes Numba compile faster: leaves out some steps, and does others in a faster way.
 
+For example, ``without_garbage_collection`` leaves out Python's garbage collection, and
+``with_short_indexing`` accesses an element of an array with fewer instructions.
+
 Each context manager of this module replaces functions of Numba until its ``with`` block ends.
 """
 
