@@ -21,8 +21,8 @@ from paper_checks.podlesny.scenes import figure_1, first_window, sawtooth, windo
 from paper_checks.runs import Runs
 from paper_checks.senders import doubling, growth, least_after_timeout
 
-# numbers of flows of the rate and of the delay service; the paper's k, by which a flow of the rate
-# service gets k times the rate of one of the delay service; and the capacity in pkt/s
+# Numbers of flows of the rate service and of the delay service, the paper's k, and the capacity in
+# pkt/s. A flow of the rate service gets k times the rate of a flow of the delay service.
 N_R, N_D, K, C = 300, 100, 1.0, 12500.0
 
 
