@@ -85,26 +85,34 @@ def half_suffices(pieces: Floats) -> bool:
     The measured time is divided into equal pieces.  ``pieces`` [pieces, flows] is the number of
     packets that each flow delivers in each piece.
 
-    For each flow, the mean over the first half of the pieces is compared with the mean over all
-    pieces.  The two means count as equal if chance explains their difference (Student's t, 95 %).
-    The differences of all flows are tested together (``student_t``): of 100 flows, five would else
-    be outside their 95 % intervals by chance.  As in ``phases``, k - 1 differences are counted for
-    k flows, because the throughputs of flows that share a full link have one sum.
+    For each flow, d is the difference between the mean over the first half of the pieces and the
+    mean over all pieces, relative to the latter.  If a flow's mean is less than a tenth of the mean
+    over all flows, d is relative to that tenth.  The half suffices if two conditions hold for every
+    flow:
+
+    - Chance explains d (Student's t, 95 %), or d is at most 2 % (``STEADY``).  The differences of
+      all flows are tested together (``student_t``): of 100 flows, five would else be outside their
+      95 % intervals by chance.  As in ``phases``, k - 1 differences are counted for k flows,
+      because the throughputs of flows that share a full link have one sum.
+    - The 95 % interval of d does not reach beyond ``ENOUGH_PRECISION``, the precision that an
+      answer should have.  If the pieces scatter much, chance explains even a large d, so the first
+      condition does not tell whether the half differs.  Then this one fails.  Here each flow has an
+      interval of its own: if one flow differs by more than ``ENOUGH_PRECISION``, the probability
+      that its d meets this condition is at most 2.5 %, however many flows there are.
 
     If the n pieces are independent and have the standard deviation s, the difference has the
     standard error s / sqrt(n).  Here s is estimated from the second half only.  In the first half
     the windows may still approach the steady state, which would make the estimate too large.
-
-    The two means also count as equal if they differ by at most 2 % (``STEADY``) of the mean over
-    all pieces.  If a flow's mean is less than a tenth of the mean over all flows, the limit is 2 %
-    of that tenth.
     """
     first, second = np.split(pieces, 2)
     mean = pieces.mean(axis=0)
-    error = second.std(axis=0, ddof=1) / math.sqrt(len(pieces))
-    negligible = STEADY * np.maximum(mean, 0.1 * mean.mean())
-    by_chance = student_t(len(second) - 1, max(pieces.shape[1] - 1, 1)) * error
-    return bool(np.all(np.abs(first.mean(axis=0) - mean) <= np.maximum(by_chance, negligible)))
+    scale = np.maximum(np.maximum(mean, 0.1 * mean.mean()), 1e-300)  # not 0: no flow may deliver
+    error = second.std(axis=0, ddof=1) / math.sqrt(len(pieces)) / scale
+    d = np.abs(first.mean(axis=0) - mean) / scale
+    freedom = len(second) - 1
+    by_chance = student_t(freedom, max(pieces.shape[1] - 1, 1)) * error
+    equal = d <= np.maximum(by_chance, STEADY)
+    return bool(np.all(equal & (d + student_t(freedom) * error <= ENOUGH_PRECISION)))
 
 
 def insensitive(scenario: Scenario, rates: Floats) -> Assumption:

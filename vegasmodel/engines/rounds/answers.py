@@ -265,7 +265,8 @@ def answer(
     If there are 3 to 5 runs, those after the first may be shorter: they then measure for half of
     the time after warm-up. There are two conditions for this. All flows must send from the end of
     warm-up to the end of the run. And in the first run, the first half of the time after warm-up
-    must give nearly the same throughputs as the whole (``scatter.half_suffices``).
+    must give nearly the same throughputs as the whole, and chance must not hide a difference of
+    more than 10 % (``scatter.half_suffices``).
 
     In the result, ``extra["durations"]`` has the length of each run, in seconds.
     ``extra["overflowed"]`` is True if a packet has found a buffer full in one of the runs, even if
