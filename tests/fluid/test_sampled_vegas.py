@@ -10,6 +10,9 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel.engines.fluid.run import run
+from vegasmodel.engines.fluid.sampled.law import counted
+from vegasmodel.engines.fluid.sampled.records import FLOW, Sender
+from vegasmodel.engines.tables import Table, jit
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 
@@ -44,6 +47,38 @@ def test_packets_that_wait_in_their_hosts_are_not_in_the_queue() -> None:
     """
     found = run(after_five_seconds(math.inf, None))
     np.testing.assert_allclose(found.throughput, [1586.0, 914.0], atol=32.0)
+
+
+@jit
+def part_counted(flows: Table[Sender], apart: float) -> float:
+    """``law.counted`` of the first flow."""
+    return counted(flows[0], apart)
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+@pytest.mark.parametrize("longest", [0.5, 1.7, 2.5, 4.3, 20.0])
+def test_a_window_grows_at_acks_while_the_sender_keeps_up(longest: float, at_once: int) -> None:
+    """Each wait is drawn, and the packets that it holds back are counted ACK by ACK.
+
+    tcp-vegas.cc compares the window minus the packets in flight with 2. Its difference of sequence
+    numbers is one larger than the number of packets in flight.
+    """
+    rng, enlarging, acks = np.random.default_rng(3), 0, 0
+    for wait in rng.uniform(0.0, longest, 20000):
+        arrivals = np.arange(0.0, wait, at_once)  # the first one begins the wait
+        unsent = at_once * np.arange(1, arrivals.size + 1) + 0.5  # 0.5: a part of a packet
+        enlarging, acks = enlarging + int(np.sum(unsent - 1 <= 2)), acks + arrivals.size
+    flows = np.zeros(1, FLOW)
+    flows["must_keep_up"], flows["in_flight"], flows["acked_at_once"] = True, 1e3, at_once
+    flows["wait_in_host"] = 0.5 * longest
+    assert part_counted(flows, 1.0) == pytest.approx(enlarging / acks, rel=0.02)
+
+
+def test_long_waits_slow_down_the_growth_of_the_window() -> None:
+    """ns-2: 540 packets/s (20 runs, standard error 10). The window grows throughout the run."""
+    flow = vegas(0.2, alpha=3.0, beta=3.0, send_jitter=0.004)
+    found = run(Scenario((Link(1000.0, buffer=500.0),), (flow,), run=Run(30.0, 10.0)))
+    np.testing.assert_allclose(found.throughput, 540.0, rtol=0.06)
 
 
 def test_a_flow_that_has_measured_its_base_by_probes_starts_without_slow_start() -> None:

@@ -192,6 +192,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "sack_exit_rests": runs.sack_exit_rests and rules.recovery == "scoreboard",
         "recovery": _RECOVERIES.index(runs.recovery_of(rules.recovery)),
         "decides_slow_start": vegas,
+        "must_keep_up": runs.overdue_checks and rules.overdue_checks,
         "fine_timer": runs.overdue_checks and rules.overdue_checks,
         "ends_at_gamma": rules.slow_start == "gamma" and not vegas,
         "lower": lower,

@@ -15,12 +15,13 @@ Outside slow start the window moves by m_i packets per round trip, as the flow's
 
     dW_i/dt = m_i/(T_i + s)                                                             (S2)
 
-There are four exceptions:
+There are five exceptions:
 
 - ns-2's Vegas reduces its window at once, at the end of a round trip.
 - Linux's Vegas makes every change of its window at once, at the end of a round trip.
 - A window to which each ACK adds m_i/W_i packets, such as Reno's, grows a little more slowly than
   by (S2) (``grow_by_acks``).
+- With long random waits the window of ns-2's Vegas grows more slowly (``law.counted``).
 - If all RTTs are equal, the packets of a sender, and their ACKs, follow one another as a train. The
   window of ns-2's Vegas then grows only while its ACKs arrive. In this time it grows faster than by
   (S2), so that it still grows by m_i packets per round trip (``queue.train_part``). The package
@@ -28,7 +29,8 @@ There are four exceptions:
 
 Senders may wait a random time before they send a packet, as in ns-2. If all flows are delay-based,
 T_i includes the mean of this wait (``fluid.senders``). The RTT that Vegas measures does not include
-the wait.
+the wait. While a sender waits, more ACKs may arrive. If they allow it several packets, it has not
+kept up with its window, and the window of ns-2's Vegas then does not grow (``law.counted``).
 
 In this package RTTs count as equal also if they differ by less than the link takes to send a
 packet. The packets of all flows then arrive in the same order in every round trip, as they do if

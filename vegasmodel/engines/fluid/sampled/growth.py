@@ -144,7 +144,7 @@ def growing(flow: Sender, now: LinkState, h: float, c: float) -> float:
 
 
 @jit
-def double(flow: Sender, now: LinkState, g: float, per: float) -> None:
+def double(flow: Sender, now: LinkState, g: float, c: float) -> None:
     """Let the window grow in slow start during ``g`` round trips, at most up to ssthresh.
 
     The function is for all laws but Vegas. In Vegas's slow start, the function ``move`` changes the
@@ -154,10 +154,9 @@ def double(flow: Sender, now: LinkState, g: float, per: float) -> None:
     be an exception. Tahoe sends again all packets from the first lost one on. If every other packet
     was lost, half of these packets had arrived before. The receiver answers them with duplicate
     ACKs, so the window grows only by half per round trip. When Tahoe has sent all of them again,
-    one ACK acknowledges them and releases a whole window. ``per`` is the time between two packets
-    in flight that follow one another, in round trips.
+    one ACK acknowledges them and releases a whole window. ``c`` is the capacity.
     """
-    W = flow.cwnd
+    W, per = flow.cwnd, 1.0 / (c * (flow.rtt + now.delay))
     per_trip = 1.5 if flow.resends_left > 0.0 else 2.0  # factor on the window in a round trip
     flow.cwnd = min(W * per_trip ** (flow.drift_factor * g), max(flow.ssthresh, W))
     if flow.resends_left > 0.0:
@@ -165,7 +164,7 @@ def double(flow: Sender, now: LinkState, g: float, per: float) -> None:
         flow.window_sent = flow.cwnd if flow.resends_left == 0.0 else 0.0
     flow.in_slow_start = flow.cwnd < flow.ssthresh
     if not flow.in_slow_start and flow.once_a_round and not flow.whole_window:
-        decide(flow, now)  # for the rest of this round trip
+        decide(flow, now, c)  # for the rest of this round trip
     if not flow.in_slow_start and flow.in_train:
         after_slow_start(flow, W, g, per_trip**flow.drift_factor, per)
 
@@ -296,7 +295,7 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
         double_in_trains(flow, now, g, c)
         return
     if flow.in_slow_start and not flow.decides_slow_start:
-        double(flow, now, g, 1.0 / (c * (flow.rtt + now.delay)))
+        double(flow, now, g, c)
     elif flow.in_slow_start and flow.doubling == 1:  # Linux's Vegas
         flow.cwnd = W * 2.0**g
     elif flow.in_slow_start or (flow.once_a_round and not smooth):  # as decided for this round
@@ -401,7 +400,7 @@ def drain_out(flow: Sender, now: LinkState, h: float) -> None:
 
 
 @jit
-def decide_within(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
+def decide_within(flow: Sender, now: LinkState, h: float, c: float, smooth: bool) -> None:
     """Let the law change the window within a step, at the time when a round trip ends.
 
     This is for ns-2's Vegas if all RTTs are equal. The step is ``h`` seconds long. If Vegas decides
@@ -423,7 +422,7 @@ def decide_within(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
         flow.over_estimate = min(flow.over_estimate, flow.acked_delay)
     before = flow.cwnd
     update(flow, now, smooth)
-    decide(flow, now)
+    decide(flow, now, c)
     rests = flow.cwnd == before and flow.round_drift == 0.0
     flow.rounds_at_rest = flow.rounds_at_rest + 1.0 if rests else 0.0
     flow.decided = True
@@ -475,7 +474,7 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
         g = growing(flow, now, h, c)
         if g > 0.0:
             move(flow, now, g, c, smooth)
-        decide_within(flow, now, h, smooth)
+        decide_within(flow, now, h, c, smooth)
         flow.early_ago = 0.0
         if flow.delays_acks:
             hold_back(flow, now, h, c)

@@ -150,7 +150,37 @@ def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
 
 
 @jit
-def decide(flow: Sender, now: LinkState) -> None:
+def counted(flow: Sender, apart: float) -> float:
+    """The part of the ACKs that enlarge a growing window; its packets are ``apart`` seconds apart.
+
+    ns-2's Vegas enlarges its window at an ACK only if it has kept up with the window: at most three
+    packets that the window allows are not sent yet (tcp-vegas.cc: "incr cwnd unless we havent been
+    able to keep up with it"). A part of a packet counts, too, so without delayed ACKs two
+    acknowledged packets may wait to be replaced, but not three.
+
+    The sender waits a random time, uniform from 0 to J, before it sends what ACKs allow. The wait
+    begins with an ACK. If ACKs are t seconds apart, ACK k + 1 of a wait comes k t after the first.
+    It comes before the wait ends with the probability 1 - k t/J. The sum of these probabilities
+    over k = 0, 1, 2 ... is the mean number of ACKs in a wait. Its first two terms are the mean
+    number of those ACKs that enlarge the window (only the first term if an ACK acknowledges two
+    packets). A wait has at most as many ACKs as a round trip.
+    """
+    longest = 2.0 * (flow.wait + flow.wait_in_host)  # J
+    spacing = flow.acked_at_once * apart  # t
+    if not flow.must_keep_up or longest <= spacing:
+        return 1.0
+    most = 2.0 if flow.acked_at_once == 1.0 else 1.0
+    in_round = max(np.floor(flow.in_flight / flow.acked_at_once), 1.0)  # ACKs of a round trip
+    before_end = min(np.ceil(longest / spacing), in_round)  # terms of the sum that are above 0
+    if before_end <= most:
+        return 1.0
+    part = 0.5 * spacing / longest  # the sum of 1 - k t/J over k = 0 ... n - 1: n - n (n-1) t/(2 J)
+    acks = before_end * (1.0 - part * (before_end - 1.0))
+    return most * (1.0 - part * (most - 1.0)) / acks
+
+
+@jit
+def decide(flow: Sender, now: LinkState, c: float) -> None:
     """Let the congestion control decide, at a round trip's end, by how much the window changes.
 
     - In Linux the window changes at once.
@@ -174,3 +204,7 @@ def decide(flow: Sender, now: LinkState) -> None:
         flow.cwnd = min(max(flow.cwnd + m, flow.min_window), flow.max_window)
     else:
         flow.round_drift = m
+        if m > 0.0:
+            # time from one packet to the next: those of a train follow one another closely
+            apart = 1.0 / c if flow.in_train else (flow.rtt + now.delay) / max(flow.in_flight, 1.0)
+            flow.round_drift *= counted(flow, apart)

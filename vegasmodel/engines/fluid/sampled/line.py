@@ -173,4 +173,4 @@ def compare(flow: Sender, now: LinkState, ago: float, c: float) -> None:
     """
     flow.rests_for = SAME_WINDOW
     grow_here(flow, now, ago, c)
-    decide(flow, now)
+    decide(flow, now, c)

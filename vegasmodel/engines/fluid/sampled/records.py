@@ -65,6 +65,7 @@ class Sender:
     halves_in_slow_start: bool  # a cut in slow start at least halves its window
     most_holes: float  # lost packets that a recovery repairs; more of them end in a timeout
     decides_slow_start: bool  # Vegas: in slow start it decides once per round trip
+    must_keep_up: bool  # ns-2's Vegas: waits may keep its window from growing (``law.counted``)
     fine_timer: bool  # ns-2's Vegas: it has a second, shorter timeout (``recovery.needed``)
     ends_at_gamma: bool  # a user's law: its slow start also ends at a backlog of ``gamma``
     lower: float  # lower edge of Vegas's dead zone (alpha of a user's law)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.chance import round_passed
-from vegasmodel.engines.fluid.sampled.law import decide, source, update
+from vegasmodel.engines.fluid.sampled.law import counted, decide, source, update
 from vegasmodel.engines.fluid.sampled.line import (
     begin_recovery,
     compare,
@@ -120,7 +120,7 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
 
 
 @jit
-def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
+def _decide_in_slow_start(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     """End Vegas's slow start if the backlog exceeds gamma, and then reduce the window.
 
     If ``smooth``, windows are real numbers, and the window is not reduced. In slow start the Vegas
@@ -143,7 +143,7 @@ def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
     if ends:
         flow.cwnd, flow.in_slow_start = reduced, False
     elif flow.doubles == 1 and flow.doubling > 1:
-        flow.round_drift = flow.cwnd
+        flow.round_drift = flow.cwnd * counted(flow, 1.0 / c)  # its packets stay close together
 
 
 @jit
@@ -182,11 +182,11 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     if not busy and flow.detection_in <= 0.0 and flow.resends <= 0.0:  # ACKs end the backoff
         flow.timer = flow.backoff = 1.0
     if not busy and flow.in_slow_start and flow.decides_slow_start:
-        _decide_in_slow_start(flow, now, smooth)
+        _decide_in_slow_start(flow, now, c, smooth)
     elif not busy and flow.in_slow_start and flow.ends_at_gamma:
         end_slow_start_at_gamma(flow, now)
     elif decides and not (smooth or flow.decided) and flow.once_a_round:
-        decide(flow, now)
+        decide(flow, now, c)
         if flow.in_line:
             grow_here(flow, now, flow.round_part, c)
     if not flow.decided:
