@@ -117,11 +117,11 @@ def compiled(
     that the environment variable ``NUMBA_CACHE_DIR`` names, a folder beside the source file, the
     user's cache folder.  If it cannot be kept or read there, the function is compiled again.
     """
-    whole_program = whole_program and not numba.config.DISABLE_JIT
-    made = None
-    if whole_program:
-        made = WholeProgram(function, options, negative_indices, marks)
-    dispatcher = made or numba.njit(**options)(function)
+    dispatcher: Any
+    if whole_program and not numba.config.DISABLE_JIT:
+        dispatcher = WholeProgram(function, options, negative_indices, marks)
+    else:
+        dispatcher = numba.njit(**options)(function)
     try:
         dispatcher._cache = _DiskCache(function, made_of)
     except (RuntimeError, OSError):  # no writable folder: no cache
