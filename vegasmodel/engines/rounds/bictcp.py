@@ -192,13 +192,15 @@ def cong_avoid(f: Sender, acks: float, now: float) -> None:
         f.cwnd += 1.0 if grows else 0.0
         f.cwnd_cnt = 0.0 if grows else f.cwnd_cnt + acks
         return
+    # Linux 6.1 counts ACKs in ``cwnd_cnt``, and adds a packet for every ``cnt`` of them. If ``cnt``
+    # has fallen below this count since the last ACK, it first adds one packet for all of them.
     if f.cwnd_cnt >= f.cnt:
         f.cwnd_cnt = 0.0
         f.cwnd += 1.0
     f.cwnd_cnt += acks
-    more = np.floor(f.cwnd_cnt / f.cnt)
-    f.cwnd_cnt -= more * f.cnt
-    f.cwnd += more
+    more_packets = np.floor(f.cwnd_cnt / f.cnt)
+    f.cwnd_cnt -= more_packets * f.cnt
+    f.cwnd += more_packets
 
 
 @rare

@@ -351,7 +351,7 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
         return False
     sent_twice = f.acked < f.resent or f.stale <= f.acked < f.stale_end  # it counts as such
     f.recover, f.timed_out = f.high, 0
-    # the number of next new ACKs at which it checks for more losses
+    # at so many of the next ACKs of new data Vegas checks for further losses
     f.rechecks = min(2.0, f.next - f.acked + 1.0)
     f.overdue_factor *= 2.0 if sent_twice else 1.125  # lengthens the fine timeout
     if f.changed < sent_at:

@@ -53,7 +53,7 @@ def rule(function: _Function) -> Any:
     return jit(copy)
 
 
-def _link(k: int, rule_k: Any, otherwise: Any, arguments: int) -> Any:
+def _rule_or_other(k: int, rule_k: Any, otherwise: Any, arguments: int) -> Any:
     """Compile a function that calls ``rule_k`` for senders whose set of rules has the number ``k``.
 
     For all other senders it calls ``otherwise``, which tests for another number (``choice``). Both
@@ -72,9 +72,10 @@ def choice(name: str, by_address: _Function) -> Any:
     no such set. The compiled function then calls ``by_address``.
     """
     functions: Sequence[Any] = [getattr(rules, name) for rules in RULES.values()]
+    # each function of the chain tests for one number, and calls the one made before it otherwise
     chain: Any = by_address
     for k, function in enumerate(functions, 1):
-        chain = _link(k, rule(function), chain, function.__code__.co_argcount)
+        chain = _rule_or_other(k, rule(function), chain, function.__code__.co_argcount)
     return chain
 
 
