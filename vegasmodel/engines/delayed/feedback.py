@@ -347,12 +347,8 @@ def in_equilibrium(
     past.sent[:2], past.arrived[:2] = rate * time[:, None], arrived
     past.lost[:2], past.random_drops[:2] = p * arrived, p * arrived
     past.growing[:2] = ~flows.keeps_backlog
-    (
-        senders.window[:],
-        senders.over_estimate[:],
-        senders.reported_delay[:],
-        senders.backlog_share[:],
-    ) = W, x, s, backlog_share
+    senders.window[:], senders.over_estimate[:] = W, x
+    senders.reported_delay[:], senders.backlog_share[:] = s, backlog_share
     # W packets are in flight, so N = A - W; and A(0) = 0
     senders.acked[:], senders.known_lost[:], senders.known_random_drops[:] = -W, -p * W, -p * W
     return senders, past

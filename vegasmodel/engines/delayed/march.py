@@ -73,6 +73,46 @@ def sender_step(
     totals.active[i] += now - past.time[new - 1] if W > 0.0 else 0.0
 
 
+@jit
+def red_mean_in_step(past: Past, last: int, wanted: float, longest: float) -> float:
+    """RED's average queue in the middle of the next step, extrapolated from the step before.
+
+    ``wanted`` is the length of the next step. If the step before was too short for a slope, the
+    result is the average at its end. ``longest`` is the greatest length of a step.
+    """
+    mean: float = past.mean[last]
+    if last:
+        last_step = past.time[last] - past.time[last - 1]
+        if last_step > TINY * longest:
+            mean += 0.5 * wanted * (mean - past.mean[last - 1]) / last_step
+    return mean
+
+
+@jit
+def store_red_average(
+    past: Past, new: int, h: float, loss: float, c: float, drops: DropParameters
+) -> None:
+    """Store RED's average queue at the end of a step of ``h`` seconds, as entry ``new``.
+
+    Each arriving packet moves the average. While the queue was empty, so does each packet that the
+    link could have sent in addition (``idle``). ``loss`` is the probability of random drops.
+    """
+    last, s, s1 = new - 1, past.delay[new - 1], past.delay[new]
+    arrivals = past.arrived[new].sum() - past.arrived[last].sum()
+    idle = max(c * (h + s1 - s) - (1.0 - loss) * arrivals, 0.0)
+    halfway = 0.5 * c * (s + s1)
+    past.mean[new] = red_average(drops, past.mean[last], arrivals + idle, halfway)
+
+
+@jit
+def note_values(senders: Senders, past: Past, last: int, before: Floats) -> None:
+    """Write the five values of each flow at the beginning of a step for ``store_samples``."""
+    for i in range(senders.window.size):
+        before[5 * i], before[5 * i + 1] = senders.window[i], senders.reported_delay[i]
+        before[5 * i + 2], before[5 * i + 4] = past.sent[last, i], past.lost[last, i]
+        before[5 * i + 3] = senders.acked[i] - senders.known_lost[i]
+
+
 @making
 def march(
     flows: Flows, senders: Senders, past: Past, last: int, c: float, s_max: float,
@@ -99,39 +139,30 @@ def march(
         t = past.time[last]
         remaining = min(due, end) - t
         wanted = remaining if remaining <= longest * (1.0 + TINY) else longest
-        mean = past.mean[last]
-        if last and drops.red:  # extrapolate RED's average to the middle of the step
-            last_step = t - past.time[last - 1]
-            if last_step > TINY * longest:
-                mean += 0.5 * wanted * (mean - past.mean[last - 1]) / last_step
-        # a step of ``h`` seconds, after which the queueing delay is ``s1``; ``excess`` packets find
-        # the buffer full; the step becomes entry ``new`` of the history
+        mean = red_mean_in_step(past, last, wanted, longest) if drops.red else past.mean[last]
+        # 1. The queue: it is advanced by ``h`` seconds, after which the queueing delay is ``s1``.
+        # ``excess`` packets find the buffer full. The step becomes entry ``new`` of the history.
         loss = drop_probability(drops, mean)
         h, s1, excess = queue_step(senders, past, last, wanted, c, s_max, loss, arrived)
         now = min(due, end) if h == remaining else t + h
         new = last + 1
         past.time[new], past.delay[new], past.exit[new] = now, s1, now + s1
         past.arrived[new] = arrived
-        # RED's average queue, moved by the arrivals and by ``idle``, the packets that the link
-        # could have sent in addition while the queue was empty
-        arrivals = arrived.sum() - past.arrived[last].sum()
-        idle = max(c * (h + s1 - past.delay[last]) - (1.0 - loss) * arrivals, 0.0)
-        halfway = 0.5 * c * (past.delay[last] + s1)
-        past.mean[new] = red_average(drops, past.mean[last], arrivals + idle, halfway)
-        # the drops, and the flows' values at the beginning of the step (``store_samples``)
+        store_red_average(past, new, h, loss, c, drops)
+        # 2. The drops: at random, and at the full buffer.
+        note_values(senders, past, last, before)
         for i in range(n):
             random_drops = loss * (arrived[i] - past.arrived[last, i])
             past.lost[new, i] = past.lost[last, i] + random_drops
             past.random_drops[new, i] = past.random_drops[last, i] + random_drops
-            before[5 * i], before[5 * i + 1] = senders.window[i], senders.reported_delay[i]
-            before[5 * i + 2], before[5 * i + 4] = past.sent[last, i], past.lost[last, i]
-            before[5 * i + 3] = senders.acked[i] - senders.known_lost[i]
         if excess > 0.0:
             drop(flows, senders, past, last, excess, s_max, losers, arrived, past.lost[new])
+        # 3. The senders: ACKs and losses that they hear of in the step, and packets that they send.
         for i in range(n):
             sender_step(flows, senders, past, new, i, totals)
         totals.queue[0] += 0.5 * (now - t) * c * (s1 + past.delay[last])
         totals.queue[1] += now - t
+        # 4. The samples in the step, and the events at its end.
         last = new
         k = store_samples(senders, past, last, before, k, grid, record)
         due = apply_due_events(flows, senders, now, totals.cuts)

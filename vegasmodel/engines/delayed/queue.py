@@ -153,9 +153,9 @@ def drop(
     can_lose = np.zeros(n, np.bool_)
     total = 0.0
     for i in range(n):
-        k = min(
-            index(past.time, senders.sent_index[i], last, t - senders.forward_delay[i]) + 1, last
-        )
+        # whether the window grew when the flow sent the packets that reach the queue in this step
+        sent_at = t - senders.forward_delay[i]
+        k = min(index(past.time, senders.sent_index[i], last, sent_at) + 1, last)
         grew = past.growing[k, i]
         can_lose[i] = losers == ALL or (grew and (losers == GROWING or not flows.keeps_backlog[i]))
         total += arrived[i] - past.arrived[last, i] if can_lose[i] else 0.0
