@@ -142,6 +142,12 @@ class _Motion(NamedTuple):
 def _ahead(p: Flows, y: Moving, s1: Array, h: Array) -> tuple[Array, Array, Array, _Motion]:
     """All flows' windows at the end of a step of length h, if the queueing delay is then s1.
 
+    A window rests, or it moves in one of six ways: it grows throughout the step (``grows``), until
+    it reaches the lower threshold of Vegas (``on_low``), or until it reaches ``max_window``
+    (``capped``); or it shrinks throughout the step (``falls``), down to the upper threshold
+    (``on_high``), or down to ``min_window`` (``floored``). JAX computes the result of each way for
+    all flows, and ``choose`` then selects.
+
     Returns the windows, their derivatives with respect to s1 and to h, and a ``_Motion`` that says
     how the windows move.  Without JAX, ``windows.window_after`` computes this for one flow.
     """
@@ -178,8 +184,9 @@ def _ahead(p: Flows, y: Moving, s1: Array, h: Array) -> tuple[Array, Array, Arra
     ) -> Array:
         """For each flow, the argument that belongs to the way in which its window moves.
 
-        The arrays ``grows`` to ``floored`` of the outer function say which of six ways this is. In
-        all other cases, and for a flow that is not ``free`` to change its window, it is ``rest``.
+        The arguments stand for ``grows``, ``on_low``, ``capped``, ``on_high``, ``falls`` and
+        ``floored``. The last one, ``rest``, is for all other cases, and for a flow that is not
+        ``free`` to change its window.
         """
         moved = jnp.where(grows, up, jnp.where(on_low, low, jnp.where(capped, cap, rest)))
         moved = jnp.where(on_high, high, jnp.where(falls, down, jnp.where(floored, floor, moved)))
@@ -223,16 +230,17 @@ def _met(
         / (e * (p.rtt + jnp.where(p.backlog_over_base, y.over_estimate, y.s)))
         - 1.0
     )
+    # harmless numbers where they are not used
     g0, g1 = jnp.where(stays, g0, -1.0), jnp.where(stays, up / low - 1.0, 1.0)
     part = -g0 / (g1 - g0)
-    turn = g0 / ((g1 - g0) * (g1 - g0)) / jnp.where(stays, low, 1.0)  # d part / d up
+    part_by_up = g0 / ((g1 - g0) * (g1 - g0)) / jnp.where(stays, low, 1.0)
     gain = up - W
     met = jnp.where(stays, W + gain * part, low)
-    # ``met`` changes with the number of round trips in the step (``along``), and with L (``slide``)
-    along = rate * (part + gain * turn)
-    slide = jnp.where(stays, gain * turn * -up * low_by_s / jnp.where(stays, low, 1.0), 0.0)
-    met_by_s = jnp.where(stays, along * bend + slide, low_by_s)
-    return met, met_by_s, jnp.where(stays, along * pace, 0.0)
+    # the derivatives of ``met`` by the number of round trips in the step, and by s1 through L
+    by_trips = rate * (part + gain * part_by_up)
+    by_L = jnp.where(stays, gain * part_by_up * -up * low_by_s / jnp.where(stays, low, 1.0), 0.0)
+    met_by_s = jnp.where(stays, by_trips * bend + by_L, low_by_s)
+    return met, met_by_s, jnp.where(stays, by_trips * pace, 0.0)
 
 
 def _excess(p: Flows, c: Array, y: Moving, s1: Array, h: Array) -> tuple[Array, Array, Array]:
@@ -361,31 +369,34 @@ def _skip(warmup: Array, due: Array, y: Moving, spilt: Array) -> Moving:
 def _double(p: Flows, c: Array, y: Moving, moved: Moving) -> Moving:
     """End the doublings of windows that end in a step, which leads from ``y`` to ``moved``.
 
-    Without JAX, ``slow_start.double`` does this, and its module explains it.
+    When the window of a Vegas flow in slow start has doubled, Vegas compares its backlog with
+    gamma. If the backlog is larger, slow start ends and the window is reduced. The flow's packets
+    arrive as a train, just before which the queue is shortest. So all flows may measure a smaller
+    baseRTT then. Without JAX, ``slow_start.double`` does this, and its module explains it.
     """
-    # ``due``: the flows whose windows have doubled, to ``W``; the others get harmless numbers.
-    # ``part``: which part of the step was over then; ``s`` and ``r``: the queueing delays at the
-    # end of the doubling and before it
+    # ``due``: the flows whose windows have doubled, to ``W``; the others get harmless numbers
     due = y.active & y.in_slow_start & (moved.window >= y.doubled)
     W, before = jnp.where(due, y.doubled, 1.0), jnp.where(due, y.window, 0.5)
+    # which part of the step was over when the window had doubled, as it grows exponentially
     part = jnp.log(W / before) / jnp.log(jnp.where(due, moved.window, 2.0) / before)
+    # the queueing delays at the end of the doubling and at its beginning
     s, r = y.s + (moved.s - y.s) * part, y.doubling_from
 
     def one_more(a: tuple[Array, Array]) -> tuple[Array, Array]:
-        """Compute the queueing delay just before the train of one flow arrives, as a candidate.
+        """Compute the queueing delay just before the train of one flow in ``to_do`` arrives.
 
-        ``left`` marks the flows for which this is still to do; the function takes one of them.
         ``least`` is the least of these delays so far. ``slow_start.shortest`` has the equations.
         """
-        left, least = a
-        i = jnp.argmax(left)  # the first flow that is left
+        to_do, least = a
+        i = jnp.argmax(to_do)  # the first flow for which this is still to do
         trip, others = p.rtt[i] + s[i], p.rtt + s[i]  # the RTT of flow i, and those of all flows
         part = others / trip % 1.0  # q - floor(q)
-        come = jnp.minimum(1.0, (1.0 - part) * trip * c / (TRAIN_LENGTH * W[i]))  # of each gap
+        # which part of the gap in each other flow's packets has reached the queue
+        come = jnp.minimum(1.0, (1.0 - part) * trip * c / (TRAIN_LENGTH * W[i]))
         # what is missing in the queue is W/c times the sum of the numbers in ``gap``
         gap = moved.window / others / c * jnp.maximum(part - 1.0 + come, 0.0)
         missing = jnp.sum(jnp.where(y.active & (jnp.arange(gap.size) != i), gap, 0.0))
-        return left.at[i].set(False), jnp.minimum(least, s[i] - W[i] / c * missing)
+        return to_do.at[i].set(False), jnp.minimum(least, s[i] - W[i] / c * missing)
 
     _, least = jax.lax.while_loop(lambda a: jnp.any(a[0]), one_more, (due, moved.s))
     # the mean queueing delay of the packets, Vegas's backlog, and whether slow start ends
@@ -408,18 +419,23 @@ def _slowly(p: Flows, y: Moving, fraction: Array, motion: _Motion) -> tuple[Arra
     """How long the next step may be, in seconds, while the queueing delay changes slowly.
 
     The slower the delay changes, the longer the step may be (``events.horizon`` gives the rule).
-    The result is at most the time after which a window is expected to reach a threshold of Vegas's
-    backlog.  It is 0 if a flow is in slow start; the step then has its usual length, or less: the
-    second result is the time after which a backlog is expected to reach gamma.
+    The first result is this length, but at most the time after which a window is expected to reach
+    a threshold of Vegas's backlog.  It is 0 if a flow is in slow start: the step then has its usual
+    length or less.
+
+    The second result is the time after which the backlog of a flow in slow start is expected to
+    reach gamma, which ends slow start; it is infinite if there is no such flow.
     """
-    # ``drift`` is the time derivative of the queueing delay (``events.drift`` derives it),
-    # ``speed`` that of each window which grows or shrinks, in pkt/s
+    # ``speed``: the time derivative of each window that grows or shrinks, in pkt/s; ``slope``: the
+    # derivative by the queueing delay of a window that slides on a threshold; ``drift``: the time
+    # derivative of the queueing delay (``events.drift`` derives it)
     per = 1.0 / (p.rtt + y.s)
     growth = jnp.where(y.in_slow_start, p.slow_start_growth * y.window, p.growth)
     speed = jnp.where(motion.moves > 0, growth, motion.moves) * per
     slope = jnp.where(motion.slides, motion.goal_by_s, 0.0)
     drift = jnp.sum(speed * per) / jnp.sum(jnp.where(y.active, (y.window * per - slope) * per, 0.0))
     drift = jnp.where(y.s > 0, drift, 0.0)
+    # the delay may change by ``fraction`` times the smallest ``scale``
     scale = jnp.where(motion.slides, GAP * (y.s - y.over_estimate), TRIP * (p.rtt + y.s))
     longest = fraction * jnp.min(jnp.where(y.active, scale, jnp.inf)) / jnp.abs(drift)
     # seconds after which each window meets the window at which its backlog is at the threshold
