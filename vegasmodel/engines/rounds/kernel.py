@@ -311,16 +311,19 @@ def _set_rounding(net: Net, row: Floats) -> None:
     packets that counts as one instant at each queue, the size of a packet at each hop, and the
     delay from each hop to the next. (A hop is one queue on one flow's path.)
     """
-    n = net.links.shape[0]  # queues
-    m = (row.shape[0] - 2 * n) // 2  # hops of flows
-    stores = net.hops.shape[0] - m  # hops before them, of Rate-Delay classes, without numbers here
-    for k in range(n):
-        net.links[k].capacity, net.links[k].instant = row[k], row[n + k]
+    queues = net.links.shape[0]
+    hops = (row.shape[0] - 2 * queues) // 2  # of flows
+    # The first entries of ``net.hops`` are not hops of flows: they hold the waiting packets of
+    # Rate-Delay classes (``stores``). They have no numbers in ``row``.
+    stores = net.hops.shape[0] - hops
+    for k in range(queues):
+        net.links[k].capacity, net.links[k].instant = row[k], row[queues + k]
     for e in range(net.hops.shape[0]):
         h = net.hops[e]
         f, link = net.flows[h.flow], net.links[h.link]
         if not h.stores:
-            work, to_next = row[2 * n + e - stores], row[2 * n + m + e - stores]
+            at = 2 * queues + e - stores  # of the packet size; the delay is ``hops`` entries later
+            work, to_next = row[at], row[at + hops]
             # ``link.rate`` has the flow's packet rate times its packet size, which changes here
             link.rate += (f.rate if e == f.hop else h.rate) * (work - h.work)
             h.work, h.to_next = work, to_next

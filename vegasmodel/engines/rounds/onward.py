@@ -130,10 +130,8 @@ def push(
         return -1
     p = ring[around(holder.head + holder.count, ring)]
     p.back, p.first, p.packets, p.lost = back, group.first, group.packets, group.lost
-    p.rtt_sum, p.rtt_min = (
-        group.packets * group.rtt_mean + late * group.packets,
-        group.rtt_min + late,
-    )
+    p.rtt_sum = group.packets * group.rtt_mean + late * group.packets
+    p.rtt_min = group.rtt_min + late
     p.marked, p.sent_at = group.marked, group.sent_at
     p.late, p.silent = 0.0, 0.0
     holder.count += 1

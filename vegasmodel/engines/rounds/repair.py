@@ -38,6 +38,19 @@ from vegasmodel.metrics import Floats
 LATER_RETRANSMISSIONS = 5.0  # scoreboard1.cc: GetRtx() + (dupack_threshold + 1) < acked_rtx_id_
 
 
+@jit
+def _range_to_send(f: Sender, holes: Floats, k: int, column: int) -> tuple[float, float]:
+    """The packets at hole ``k`` that must be sent again: the first one, and the first one after.
+
+    With ``column`` ``NOT_RESENT`` they are the hole's lost packets that have not been retransmitted
+    yet. With ``FORGOTTEN`` they are the packets behind the hole that ns-2's CUBIC has forgotten
+    (``scoreboard.forget``). There are none if the second number is not above the first.
+    """
+    if column == NOT_RESENT:
+        return max(holes[k, FIRST], holes[k, NOT_RESENT]), known_lost(f, holes, k)
+    return holes[k, FORGOTTEN], holes[k + 1, FIRST] if forgotten(f, holes, k) else 0.0
+
+
 @apart
 def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
     """Send up to ``free`` packets in recovery with SACK: first lost ones, then new ones.
@@ -56,13 +69,10 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
     if free > 0.0 and f.pipe <= 0.0:
         restart_when_idle(f)
     for row in range(2 * f.first_hole, 2 * f.holes if free > 0.0 else 0):
-        # of each hole first its lost packets, then the forgotten packets behind it: ``low`` is the
-        # first packet to send, and ``high`` the first one that is not to be sent
+        # each hole has two numbers ``row``: the even one for its lost packets, and then the odd one
+        # for the forgotten packets behind it
         k, column = row // 2, NOT_RESENT if row % 2 == 0 else FORGOTTEN
-        if column == NOT_RESENT:
-            low, high = max(holes[k, FIRST], holes[k, NOT_RESENT]), known_lost(f, holes, k)
-        else:
-            low, high = holes[k, FORGOTTEN], holes[k + 1, FIRST] if forgotten(f, holes, k) else 0.0
+        low, high = _range_to_send(f, holes, k, column)
         if low < high and free > 0.0:
             packets, before = min(free, high - low), outstanding(f)
             holes[k, column] = low + packets

@@ -182,12 +182,10 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     acks = ready if each == 1.0 else np.floor((f.delack_packets + ready) / each)
     # whether the first ACK ends a round trip, so that the congestion control decides
     decides = f.rounds and f.acked + each - 1.0 >= f.round_end
-    if acks != 1.0:
-        acks = (
-            1.0
-            if decides or f.duplicate_held
-            else _acks_at_once(f, acks, each, untimed, gives_sample)
-        )
+    if decides or f.duplicate_held:
+        acks = 1.0
+    elif acks != 1.0:
+        acks = _acks_at_once(f, acks, each, untimed, gives_sample)
     # Linux's Vegas (``decides_late``) decides only after it has taken the RTT sample of this ACK
     if decides and not f.decides_late:
         # seconds until this ACK arrives: the one of the last packet that it acknowledges
@@ -199,9 +197,9 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     packets = acks * each - f.delack_packets
     end = acknowledge(f, p, packets, now, acks if gives_sample else 0.0)
     f.received = f.acked + acks * each
-    adapt_ato(
-        f, packets - 1.0, end if packets <= 2.0 else first + (end - first) / (packets - 1.0), end
-    )
+    # the packets behind the first one also adapt the receiver's delay; when the first of them came
+    second = end if packets <= 2.0 else first + (end - first) / (packets - 1.0)
+    adapt_ato(f, packets - 1.0, second, end)
     use_quick_acks(f, acks)
     _advance_window(f, acks, each, now, end, decides, empties_flight)
     return end
