@@ -127,8 +127,10 @@ def _shown_during_block(file: IO[str] | None) -> AbstractContextManager[None]:
     A command whose standard error is no terminal, as in a script, has no progress line. It prints
     one line if a simulator is being compiled, because the user may wonder why nothing happens.
     """
-    if file is None or _read_live(file):
-        return nullcontext() if file is None else _progress_line(file)
+    if file is None:
+        return nullcontext()
+    if _read_live(file):
+        return _progress_line(file)
     plain = _in_commands and not _hidden and not file.isatty() and os.environ.get(SWITCH) != "no"
     return _one_line_on_compiling(file) if plain else nullcontext()
 
@@ -214,7 +216,7 @@ def _one_line_on_compiling(file: IO[str]) -> Iterator[None]:
     """
     began, ended = time.monotonic(), threading.Event()
 
-    def attempt() -> None:
+    def watch() -> None:
         """Look again and again until something is compiled or the block has ended."""
         while _in_commands and not ended.wait(INTERVAL):
             late = time.monotonic() - began >= PATIENCE
@@ -224,7 +226,7 @@ def _one_line_on_compiling(file: IO[str]) -> Iterator[None]:
                     file.write(f"vegasmodel: {_compiling_text()}\n")
                     file.flush()
 
-    watcher = threading.Thread(target=attempt, daemon=True)
+    watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
         yield
@@ -252,8 +254,8 @@ def _progress_line(file: IO[str]) -> Iterator[None]:
             file.flush()
 
     def attempt() -> None:
-        """Do this on a thread of its own, and stop without an error if writing fails."""
-        with suppress(OSError, ValueError):  # the terminal has gone
+        """Call ``write``; if the terminal has gone, end this thread without an error."""
+        with suppress(OSError, ValueError):
             write()
 
     writer = threading.Thread(target=attempt, daemon=True)
