@@ -329,7 +329,7 @@ EXPLANATIONS = MappingProxyType(
             "docs/architecture.md, Two simulators; the laws of vegasmodel/laws",
             "docs/accuracy.md; mean errors beside ns-2 in random networks that hardly served to "
             "develop it, with senders that wait (send_jitter): 1.6 % for one Vegas and one "
-            "loss-based flow, 5.6 % for 2 to 8 of them mixed, 10.4 % for 2 to 4 loss-based flows "
+            "loss-based flow, 5.9 % for 2 to 8 of them mixed, 10.4 % for 2 to 4 loss-based flows "
             "of different RTTs (python -m benchmarks.accuracy --model fluid --fresh 28112671)",
         ),
         "rounds": Explanation(
