@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import vegasmodel as vm
@@ -9,11 +11,12 @@ from tests.helpers import scenario
 from tests.homes import HOME, RENO, VEGAS
 
 
-@pytest.mark.parametrize(("buffer", "share", "holds"), [(50, 0.74, False), (80, 1.0, True)])
+@pytest.mark.parametrize(("buffer", "share", "holds"), [(50, 0.56, False), (80, 1.0, True)])
 def test_the_delay_queue_needs_room_for_bursts(buffer: int, share: float, holds: bool) -> None:
-    """``share``: of the rate that the closed form gives D, what its Vegas gets in ns-2 (3 runs).
+    """``share``: of the rate that the closed form gives D, what its Vegas gets in ns-2 (12 runs).
 
-    Vegas keeps 3 packets queued. The queue of class D holds 5 packets, or 8.
+    Vegas keeps 3 packets queued. The queue of class D holds 5 packets, or 8. With 5 the runs differ
+    much: the standard error is 0.06 in ns-2, and as large in 20 runs of ``rounds``.
     """
     flows = [{**flow, "variant": "ns2", "rtt": "50 ms"} for flow in (VEGAS, RENO)]
     case = scenario(*flows, buffer=f"{buffer} pkt", queue={"discipline": "rd"})
@@ -23,8 +26,9 @@ def test_the_delay_queue_needs_room_for_bursts(buffer: int, share: float, holds:
     assert row.holds is holds
     if not holds:
         assert "room for 4 pkt, its flows keep 3 there; bursts need 7 pkt of room" in row.detail
-    simulated = vm.predict(case, "rounds").throughput[0]
-    assert simulated / said.throughput[0] == pytest.approx(share, abs=0.08)
+    simulated = vm.predict(case.replace({"run.runs": 20}), "rounds").throughput[0]
+    two_errors = 0.08 if holds else 2.0 * math.hypot(0.06, 0.06)
+    assert simulated / said.throughput[0] == pytest.approx(share, abs=two_errors)
 
 
 def test_a_flow_of_the_rate_class_gets_k_times_as_much() -> None:
