@@ -439,19 +439,21 @@ def test_a_link_that_no_flow_crosses_changes_nothing(count: int, jitter: float |
     np.testing.assert_array_equal(beside.queue_mean, [0.0, *alone.queue_mean])
 
 
-def test_flows_whose_acks_meet_a_full_queue_are_named() -> None:
+@pytest.mark.parametrize("law", ["vegas", "sack"])
+def test_flows_whose_acks_meet_a_full_queue_are_named(law: str) -> None:
     """CUBIC fills the buffer that the ACKs of the flow ``back`` cross.
 
-    CUBIC's own ACKs cross the queue of ``back``, which has few packets.
+    CUBIC's own ACKs cross the queue of ``back``, which has few packets. Only Vegas has a baseRTT.
     """
     flows = (
         Flow("cubic", 0.02, name="full", variant="ns2"),
-        Flow("vegas", 0.08, name="back", variant="ns2", direction="reverse", max_window=2.0),
+        Flow(law, 0.08, name="back", variant="ns2", direction="reverse", max_window=2.0),
     )
     scenario = Scenario((Link(500.0, buffer=30.0),), flows, run=Run(60.0, 20.0))
     found = answer(scenario, runs=1)
     (met,) = (a for a in found.assumptions if a.name == "every-ack-arrives")
     assert met.holds is False
     assert "(back)" in met.detail
+    assert ("baseRTT" in met.detail) is (law == "vegas")
     lost = run(scenario).flows
     assert lost["acks_lost"][0] == 0.0 < lost["acks_lost"][1]

@@ -94,13 +94,14 @@ def _assumptions(
     grouped, dropped = is_coarse(scenario), bool(np.any(acks_lost > 0.0))
     many = "a round trip has so many packets that they are simulated in groups near losses, too"
     most_first = np.argsort(-acks_lost, kind="stable")
-    losers = [scenario.members[i].name for i in most_first if acks_lost[i] > 0.0]
+    losers = [scenario.members[i] for i in most_first if acks_lost[i] > 0.0]
     met = (
         f"for up to {percent(acks_lost.max())} of a flow's packets the ACK met a full queue "
-        f"({few(losers)}); the simulator lets it arrive all the same. A real sender with one or "
-        "two packets in flight then waits for a timeout, and ns-2's Vegas may take a longer RTT as "
-        "its baseRTT"
+        f"({few([m.name for m in losers])}); the simulator lets it arrive all the same. A real "
+        "sender with one or two packets in flight then waits for a timeout"
     )
+    if any(m.flow.keeps_backlog and stack(scenario, m.flow).resets_base for m in losers):
+        met += ", and ns-2's Vegas may take a longer RTT as its baseRTT"
     return (
         *left_out(scenario),
         Assumption("packets-one-by-one", not grouped, many if grouped else ""),
