@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from vegasmodel.engines.fluid.run import run
 from vegasmodel.engines.fluid.steady import steady
-from vegasmodel.scenario import Flow, Link, Run, Scenario
+from vegasmodel.scenario import DropTail, Flow, Link, Red, Run, Scenario
 from vegasmodel.stacks import Variant
 
 LAWS = ("vegas", "reno", "newreno", "sack", "tahoe", "cubic")
@@ -32,7 +32,9 @@ def orders(draw: st.DrawFn) -> tuple[Scenario, list[int]]:
         )
         for i in range(n)
     ]
-    link = Link(capacity, buffer=draw(st.sampled_from((8.0, 25.0))))
+    red = Red(min_threshold=2.0, max_threshold=6.0)
+    queue, loss = draw(st.sampled_from(((DropTail(), 0.0), (red, 0.0), (DropTail(), 0.01))))
+    link = Link(capacity, buffer=draw(st.sampled_from((8.0, 25.0))), queue=queue, loss=loss)
     scenario = Scenario((link,), tuple(flows), run=Run(20.0, 5.0, runs=1))
     return scenario, draw(st.permutations(range(n)))
 
