@@ -35,9 +35,16 @@ from vegasmodel.metrics import Floats
 
 MAX_WINDOWS = 128  # of the chain: if ``top`` is larger, they are more than one packet apart
 DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
-# Least windows in packets from which the chain lets a window grow: after a cut, and after the slow
-# start that follows a timeout. 2 is ns-2's least ssthresh. It holds after a timeout, too; why the
-# chain has 3 there is not known.
+# Least windows in packets from which the chain lets a window grow linearly. The first is for the
+# growth after a cut: three duplicate ACKs need a window of 4 packets, and half of it is 2. ns-2's
+# Vegas may cut smaller windows, but never below 2 (``recv`` in tcp-vegas.cc).
+#
+# The second is for the growth after a timeout. The chain always counts the three ACKs by which slow
+# start goes from 1 packet to 4. ns-2's least ssthresh is 2 (``slowdown`` in tcp.cc). With this
+# ssthresh the first of the three ACKs ends slow start, at a window of 2. The other two make the
+# window larger by 1/2 and by 1/2.5 packets (``opencwnd``), so it is nearly 3 when the chain's
+# linear growth begins. ns-2's Vegas begins at 2 packets instead of 1 (``v_slowstart_``), which the
+# chain neglects.
 LEAST_AFTER_CUT, LEAST_AFTER_TIMEOUT = 2.0, 3.0
 ACK_PAUSE = 0.1  # s for which ns-2's receiver delays an ACK at most
 
