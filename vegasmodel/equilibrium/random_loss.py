@@ -113,8 +113,9 @@ def throughput(
     - ``square-root``: by the function ``square_root``, at most the capacity.
 
     These two functions were derived for loss-based laws. For Vegas they get its factor ``decrease``
-    at a loss, and the limit of its window. Samios and Vernon, too, express Vegas's throughput by
-    the loss probability and the RTT, but the formulas here are not theirs.
+    at a loss, and the limit of its window. Samios and Vernon ("Modeling the throughput of TCP
+    Vegas", SIGMETRICS 2003) express Vegas's throughput by the loss rate, the mean RTT and the least
+    RTT. The formulas here are not theirs.
 
     For p = 1 the rate is 0. If p is so small that a window exceeds the range of floats, the rate
     may be NaN. Raises ``FieldError`` for arguments out of range.
