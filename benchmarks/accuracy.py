@@ -322,7 +322,7 @@ def again(runs: int, keys: Sequence[str], seed: int = SEED) -> None:
             cells = "  ".join(
                 f"{m:.3f} +- {s:.3f}" for m, s in zip(mean / capacity, se / capacity, strict=True)
             )
-            print(f"{key:10s} {name:6s}{cells}", flush=True)
+            print(f"{key:10s} {name:8s}{cells}", flush=True)
 
 
 def _runs_and_cases(
