@@ -20,9 +20,9 @@ packets. Linux computes the backlog by another formula. The rates are
     CUBIC            x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R
 
 with CUBIC's constants C = 0.4 and b = 0.7 (RFC 9438 4.3, 5.1). Losses cut Vegas's window, too, so
-its rate is at most that of the square-root law. If q is at most d, Vegas computes no backlog, so
-only losses limit its window, and its rate is that of the square-root law. This law also depends on
-the factor by which a loss multiplies the window (``Flows.decrease``).
+its rate is at most that of the square-root law. If q is at most d, the backlog that Vegas computes
+is 0 or negative. Then only losses limit its window, and its rate is that of the square-root law.
+This law also depends on the factor by which a loss multiplies the window (``Flows.decrease``).
 
 If all flows reacted to delay only, there would be one equilibrium (``network``). If some flows
 react to delay and others to loss, there may be several equilibria, and some may be unstable (Tang,
@@ -57,11 +57,17 @@ __all__ = ["Equilibria", "Equilibrium", "Flows", "droptail", "equilibria", "red"
 LAWS = ("vegas", "vegas-linux", "reno", "cubic")
 C, BETA = 0.4, 0.7  # CUBIC's constants C and b (RFC 9438)
 NEWTON_STEPS = 50  # most steps of Newton's method
-STARTS = 12  # random points from which a search starts in each combination of pieces
-MAX_STARTS = 2e6  # greatest product of these points and the number of combinations
+# A link's curve of loss over queue consists of straight pieces. A combination is a choice of one
+# piece for each link, or of no queue. A search starts from so many random points in each of them:
+STARTS = 12
+MAX_STARTS = 2e6  # greatest number of starts in all combinations together
 MAX_LOAD_ERROR = 1e-9  # greatest relative error of a link's load at an equilibrium
-SAME_PRICE = 1e-6  # relative difference of prices below which two results are one equilibrium
-LEAST_PART = 1e-12  # of a curve's piece; ``delay_jacobian`` divides by it instead of by 0
+# A price is a number for a link's point on its curve (``_Network``). Two results whose prices
+# differ by a smaller fraction than this are one equilibrium.
+SAME_PRICE = 1e-6
+# Newton's method moves no point closer to the start of a piece than this fraction of the piece.
+LEAST_PART = 1e-12
+NEARLY_CONSTANT = 1e-12  # s; stands for a change of the queueing delay that is 0, in a division
 
 
 @kinds.checked
@@ -256,7 +262,7 @@ class _Network:
         if self.A.ndim != 2 or not np.all(self.A.any(axis=0)):
             allowed = "a matrix [link, flow], each flow over a link at least"
             raise FieldError("routing", routing, allowed)
-        links, n = self.A.shape
+        links, n = self.A.shape  # numbers of links and of flows
         c = positive("capacity", capacity)
         if c.shape not in ((), (1,), (links,)):
             raise FieldError("capacity", f"shape {c.shape}", f"one number, or {links} of them")
@@ -393,6 +399,7 @@ class _Network:
         """
         links = full.size
         piece = np.tile(np.maximum(pieces, 0), (size, 1))
+        # the first parts: from 1e-5 to 1, spread evenly over the orders of magnitude
         u = np.log(10.0 ** rng.uniform(-5, 0, (size, links)))
         active = np.flatnonzero(full)
         for _ in range(NEWTON_STEPS):
@@ -409,9 +416,9 @@ class _Network:
                 break
             step = np.linalg.solve(J, f[:, :, None])[:, :, 0]
             longest = np.abs(step).max(axis=1, keepdims=True)
-            u[:, active] -= step / np.maximum(
-                1.0, longest
-            )  # no part changes by more than e at once
+            # shorten a step in which a part would change by more than the factor e
+            u[:, active] -= step / np.maximum(1.0, longest)
+            # a part may pass 1 a little, and come back later
             u = np.clip(u, math.log(LEAST_PART), 0.5)
         part = np.where(full, np.exp(u), 0.0)
         return np.where(full, pieces + part, 0.0)[np.all(part <= 1.0 + SAME_PRICE, axis=1)]
@@ -438,7 +445,7 @@ class _Network:
         return bool(np.all(_misfit(load[0], full) <= MAX_LOAD_ERROR))
 
     def is_same(self, one: Floats, other: Floats) -> bool:
-        """Whether two arrays of link prices belong to one equilibrium: they agree but for rounding.
+        """Whether two arrays of link prices belong to one equilibrium, and differ only by rounding.
 
         A link's price gives its operating point on its curve of loss over queue. A corner of the
         curve belongs to two straight pieces, but has only one price.
@@ -454,6 +461,7 @@ class _Network:
         s, p, _, _ = self.on_curves(*point)
         rate, load, slopes = self.loads(*point)
         full = price > 0.0
+        # the derivatives of the full links' loads, in units of the capacity, by their prices
         J = slopes[0][np.ix_(full, full)]
         sign = int(np.sign(np.linalg.det(-J))) if full.any() else 1
         modes = np.linalg.eigvals(self.delay_jacobian(point, full, J))
@@ -472,7 +480,7 @@ class _Network:
         ``J`` has the derivatives of load/capacity with respect to ``part`` instead. A link operates
         at a point of its curve of loss over queue, which consists of straight pieces. ``part`` is
         the fraction of the piece before this point. So the method divides each column of ``J`` by
-        the link's ds/dpart, or by ``LEAST_PART`` if ds/dpart is 0.
+        the link's ds/dpart, or by ``NEARLY_CONSTANT`` if it is 0.
 
         ``point`` has the piece and ``part`` of each link (the method ``piece_and_part``).
         ``full`` [link] says which links are full.
@@ -480,7 +488,7 @@ class _Network:
         _, _, s_by, _ = self.on_curves(*point)
         moves = s_by[0][full]
         # on a vertical piece the queue is constant, and the loss adapts almost at once
-        return J / np.where(moves > 0.0, moves, LEAST_PART)
+        return J / np.where(moves > 0.0, moves, NEARLY_CONSTANT)
 
 
 def _checked_curve(curve: ArrayLike) -> Floats:

@@ -237,7 +237,9 @@ def cycle(path: Path, V_N: Floats) -> Sums:
     """
     M, B, n_R = path.M, path.B, path.n_reno
     course = _course(path, V_N)
-    late = course.misfit > 1e-10 * V_N  # Vegas is above its upper limit when the buffer overflows
+    # Vegas's backlog is above its upper limit when the buffer overflows. (A misfit of less than the
+    # fraction 1e-10 comes from rounding.)
+    late = course.misfit > 1e-10 * V_N
     if np.any(late):
         V_N = np.where(late, _lagging_window(path, V_N), V_N)
         course = _course(path, V_N)
@@ -319,15 +321,16 @@ def _course(path: Path, V_N: Floats) -> Course:
     N = 1 + R_1 / n_R  # (10)
     each = n_V + n_R  # growth of all windows in a mini-cycle
 
-    # Phase 1, the paper's equations (11) and (12): the queue is empty, until the sum of all
-    # windows, V + R, has grown to mu T, the bandwidth-delay product. The phase lasts from
-    # mini-cycle (round trip) 1 to mini-cycle a. If the queue never empties, there is no phase 1.
+    # The phase "fill" (the paper's phase 1, equations (11) and (12)): the queue is empty, until the
+    # sum of all windows, V + R, has grown to mu T, the bandwidth-delay product. The phase lasts
+    # from mini-cycle (round trip) 1 to mini-cycle a. If the queue never empties, it has the length
+    # 0.
     deficit = M - V_1 - R_1
     V_a = V_1 + n_V * deficit / each
 
-    # Phase 2, the paper's equation (16): the windows of Vegas and Reno grow, and so does the queue.
-    # The phase ends when Vegas's backlog reaches its lower limit, or when a packet is lost. It
-    # lasts for n = b - a mini-cycles (round trips), from mini-cycle a to mini-cycle b.
+    # The phase "grow" (the paper's phase 2, equation (16)): the windows of Vegas and Reno grow, and
+    # so does the queue. The phase ends when Vegas's backlog reaches its lower limit, or when a
+    # packet is lost. It lasts for n = b - a mini-cycles (round trips), from mini-cycle a to b.
     # At the lower limit V_a + n_V n = h + X/q with the queue q = each n, where ``lower`` gives the
     # constants h (``shift``) and X (``pull``). Vegas sees at most B queued packets. If the limit is
     # not reached before, then V_a + n_V n = h + X/B.
@@ -341,22 +344,24 @@ def _course(path: Path, V_N: Floats) -> Course:
     n = np.where(path.grows, to_loss, np.minimum(n, to_loss))
     q_b, V_b = np.clip(each * n, q_1, B + 1), V_a + n_V * n
 
-    # Between the two limits of its backlog Vegas keeps its window, and only Reno makes the queue
-    # grow. q_c is the queue at which the backlog reaches its upper limit; B + 1 if it never does.
+    # The phase "hold": between the two limits of its backlog Vegas keeps its window, and only Reno
+    # makes the queue grow. q_c is the queue at which the backlog reaches its upper limit. If it
+    # never does, q_c is B + 1.
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # Vegas's backlog has now reached its upper limit. If there are more Reno than Vegas sources,
-    # the Vegas windows may fall too slowly to keep the backlog at this limit. They then fall by a
-    # packet per round trip for ``lag`` round trips, until the backlog is at the limit again.
+    # The phase "lag": Vegas's backlog has now reached its upper limit. If there are more Reno than
+    # Vegas sources, the Vegas windows may fall too slowly to keep the backlog at this limit. They
+    # then fall by a packet per round trip for ``lag`` round trips, until the backlog is at the
+    # limit again.
     lag, surplus = _lag_of_vegas(path, V_b, q_c)
     q_d, V_d = q_c + surplus * lag, V_b - n_V * lag
 
-    # Phase 3, the paper's equation (17): the queue q grows, and V, the sum of the Vegas windows,
-    # falls so that Vegas's backlog stays at its upper limit. The phase ends when the buffer is full
-    # (q = B), or when V reaches its least value, ``path.floor``. After that V is constant, until a
-    # packet is lost at q = B + 1. If the buffer is full before phase 3 could begin (q_d >= B),
-    # there is no phase 3.
+    # The phase "follow" (the paper's phase 3, equation (17)): the queue q grows, and V, the sum of
+    # the Vegas windows, falls so that Vegas's backlog stays at its upper limit. The phase ends when
+    # the buffer is full (q = B), or when V reaches its least value, ``path.floor``. If the buffer
+    # is full before the phase could begin (q_d >= B), it has the length 0. After it, in the phase
+    # "overflow", V is constant, until a packet is lost at q = B + 1.
     q_e = np.where(q_d < B, np.clip(upper.queue(path.floor), q_d, B), np.maximum(q_d, B))
     V_e = np.where(q_d < B, np.maximum(upper.window(B), np.minimum(path.floor, V_d)), V_d)
     return Course(

@@ -198,7 +198,8 @@ def cycles(
     # the first point of the curve: with p = 1 the equation gives z at the least buffer
     equation = _Equation(M, lam, n_V, n_R, edge, offset)
     first_z = 1.0 + math.log(equation.edge_window(low) / equation.window(low, 1.0))
-    # the unit of the buffer in steps: with it the curve turns by less than a right angle at corners
+    # Steps measure the buffer in this unit, in packets. With it the curve turns by less than a
+    # right angle at its corners, where p becomes 0 or 1, so that ``follow`` can pass them.
     unit = 1.5 * A * (n_V + 2.0 * n_R * (1.0 - lam))
     if first_z < 1.0:
         raise FieldError("buffers", buffers, "a least buffer below B_th, the upper fold")

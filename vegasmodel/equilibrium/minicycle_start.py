@@ -79,11 +79,13 @@ def window(
     gamma_edge = edge(gamma, variant, n_V, M)
     V, R = n_V * initial, n_R * initial  # sums of the Vegas and of the Reno windows
     slow_start = np.ones(V.shape, dtype=np.bool_)  # whether Vegas is still in slow start
-    grows, not_full = slow_start.copy(), V + R < M + B + 1
+    grows = slow_start.copy()  # whether Vegas's windows grow
+    not_full = V + R < M + B + 1  # whether the buffer has not overflowed yet
     for _ in range(int(MAX_MINICYCLES / STEP)):
         if not np.any(not_full):
             break
         q = np.clip(V + R - M, 0.0, B)  # the queue
+        # Where the buffer has overflowed, nothing changes any more (``not_full`` is False).
         slow_start &= ~not_full | (gamma_edge.window(q) > V)
         low, high = lower.window(q), upper.window(q)
         # V after the step: in slow start, below the upper limit (``up``), and above it (``down``)

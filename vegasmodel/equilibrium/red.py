@@ -394,8 +394,8 @@ def crossing(excess: Callable[[int, float], float], pieces: int) -> tuple[int, f
 def bisect(excess: Callable[[float], float], end: float) -> tuple[float, float]:
     """Find the root of the falling function ``excess`` in 0 .. ``end``, as exactly as floats allow.
 
-    Returns two neighbouring floats (low, high) with the root between them.  The method is
-    bisection.  It uses only the sign of the function, so the function's values may be infinite.
+    Returns two neighbouring floats (low, high) with the root between them. The method is
+    bisection. It uses only the sign of the function, so the function's values may be infinite.
     """
     low, high = 0.0, end
     while True:

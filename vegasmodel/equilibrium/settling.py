@@ -111,7 +111,7 @@ def together(windows: Floats, trips: Floats, c: Floats) -> float:
     Slow start may give the whole capacity c (pkt/s) to one flow, and almost nothing to the others.
     So after slow start, a window may have to fall from c RTT packets, or rise from 0, to its steady
     value. A window moves by one packet per round trip. The result also contains the time of slow
-    start. ``windows`` are the steady windows in packets, and ``trips`` the RTTs in s.  c is one
+    start. ``windows`` are the steady windows in packets, and ``trips`` the RTTs in s. c is one
     number, or one for each flow.
     """
     _check_per_flow(windows=windows, trips=trips, c=c if c.ndim else np.full(windows.shape, c))
@@ -257,7 +257,8 @@ def overstep(
     new_x, d, gamma = newcomer
     windows, new_y = new_rate * (d + delay[:, 0]), delay[:, 0] - new_x
     slow_start = new_rate * new_y <= gamma
-    return float(2.0 * PART_KEPT * windows[slow_start].max(initial=0.0) / max(windows[-1], 1e-300))
+    w, steady = windows[slow_start].max(initial=0.0), windows[-1]
+    return float(2.0 * PART_KEPT * w / max(steady, 1e-300))  # the steady window may be 0
 
 
 def _growth(

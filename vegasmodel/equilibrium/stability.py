@@ -407,8 +407,9 @@ def _different_rtts(loop: Loop) -> Floats:
 def _imaginary_poles(loop: Loop, top: float) -> Floats:
     """The poles of the characteristic function on the imaginary axis: frequencies 2 pi k/R.
 
-    R are the flows' RTTs, k = 1, 2, ...  Returns each frequency below ``top`` once, in 1/s.
+    R are the flows' RTTs, and k = 1, 2, ... Returns each frequency below ``top`` once, in 1/s.
     """
+    # 6.28 is less than 2 pi, so that no pole below ``top`` is missing
     each = [2 * np.pi / R * np.arange(1, int(top * R / 6.28) + 2) for R in _different_rtts(loop)]
     poles = np.sort(np.concatenate(each))
     poles = poles[poles < top]
