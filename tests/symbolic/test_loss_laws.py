@@ -110,7 +110,7 @@ def test_demand_falls_term_by_term():
     *rising, vegas = red.falling()
     for slope in rising:
         assert all(term.is_positive for term in sp.Add.make_args(sp.expand(slope)))
-    assert vegas.subs(red.q, red.c * (red.x + red.R)).is_negative  # for any q/c > x
+    assert vegas.subs(red.q, red.c * (red.x + red.R_0)).is_negative  # for any q/c > x
 
 
 def test_networks():

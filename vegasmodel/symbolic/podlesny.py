@@ -17,14 +17,15 @@ import sympy as sp
 
 from vegasmodel.symbolic.steps import NO_NUMBER, Derivation
 
-# The docstrings of the functions explain the symbols that have no comment here.
 # capacity; service rates of the classes R and D, and numbers of their flows; target ratio of rates
 C, S_R, S_D, n_rate, n_delay, k = sp.symbols("C S_R S_D n_R n_D k", positive=True)
-lam = sp.Symbol("lambda", positive=True)
+lam = sp.Symbol("lambda", positive=True)  # data volume of class D over that of class R
 U_V, U_R = sp.symbols("U_V U_R", positive=True)  # utilisations of the Vegas and NewReno flows
 B_D, d, t = sp.symbols("B_D d t", positive=True)  # buffer of class D, longest wait, time
+# window, or sum of windows; its largest value; bandwidth-delay product; RTT without queueing;
+# service rate; factor of a window at a loss; loss probability; W_max/BDP
 W, W_max, BDP, T, S, b, p, y = sp.symbols("W W_max M T S b p y", positive=True)
-L_R, L_D = sp.symbols("L_R L_D", positive=True)
+L_R, L_D = sp.symbols("L_R L_D", positive=True)  # data that the classes R and D have sent
 cwnd, RTT, base = sp.symbols("cwnd RTT BaseRTT", positive=True)
 
 

@@ -10,8 +10,10 @@ import sympy as sp
 
 from vegasmodel.symbolic.steps import NO_NUMBER, Derivation, Expr
 
-# the docstrings of the functions explain these symbols
-p_b, p, b, K, T_0, R, R_0 = sp.symbols("p_b p b K T_0 R R_0", positive=True)
+# RED's base probability, loss probability, packets per ACK, constant of the square-root law, and
+# timeout and RTT without a queue
+p_b, p, b, K, T_0, R_0 = sp.symbols("p_b p b K T_0 R_0", positive=True)
+# queue, over-estimate of baseRTT, Vegas's threshold, capacity
 q, x, alpha, c = sp.symbols("q x alpha c", positive=True)
 m = sp.Symbol("m", integer=True, positive=True)  # 1/p_b
 n, j = sp.symbols("n j", integer=True, positive=True)  # numbers of a packet
