@@ -309,61 +309,72 @@ def _lag_of_vegas(path: Path, V_b: Floats, q_c: Floats) -> tuple[Floats, Floats]
     return lag, surplus
 
 
+def _growth(path: Path, V_a: Floats, q_1: Floats, to_loss: Floats) -> Floats:
+    """The number n of mini-cycles (round trips) of the phase "grow", in which all windows grow.
+
+    It is the paper's phase 2, from mini-cycle a, in which the windows just fill the link, to
+    mini-cycle b. It ends when Vegas's backlog reaches its lower limit (equation (16)), or at the
+    loss, ``to_loss`` mini-cycles after mini-cycle a. ``V_a`` is the sum of the Vegas windows in
+    mini-cycle a.
+
+    At the lower limit V_a + n_V n = h + X/q with the queue q = (n_V + n_R) n, where ``path.lower``
+    gives the constants h (``shift``) and X (``pull``). Vegas sees at most B queued packets. If the
+    limit is not reached before, then V_a + n_V n = h + X/B.
+
+    If the queue never empties, it has ``q_1`` > 0 packets at the start of the cycle, and n counts
+    from the (imagined) mini-cycle in which it would be empty. So n is at least q_1/(n_V + n_R):
+    then Vegas does not grow.
+    """
+    each = path.n_vegas + path.n_reno  # growth of all windows in a mini-cycle
+    n = positive_root(path.n_vegas * each, each * (V_a - path.lower.shift), path.lower.pull)
+    n = np.where(each * n <= path.B, n, (path.lower.window(path.B) - V_a) / path.n_vegas)
+    n = np.maximum(n, q_1 / each)
+    return np.where(path.grows, to_loss, np.minimum(n, to_loss))
+
+
 def _course(path: Path, V_N: Floats) -> Course:
     """Follow the windows and the queue through the phases of a cycle, from one loss to the next.
 
     ``V_N`` is the sum of the Vegas windows in packets just before the loss with which the cycle
-    begins.
+    begins. V_1, V_a, .. V_e are this sum where the phases begin and end, and q_1, q_b, .. q_e the
+    queue there.
     """
-    M, B, n_V, n_R = path.M, path.B, path.n_vegas, path.n_reno
-    lower, upper = path.lower, path.upper
+    M, B, n_V, n_R, upper = path.M, path.B, path.n_vegas, path.n_reno, path.upper
     V_1, R_1 = path.cut * V_N, (M + B + 1 - V_N) / 2  # (8), (9)
     N = 1 + R_1 / n_R  # (10)
-    each = n_V + n_R  # growth of all windows in a mini-cycle
+    each = n_V + n_R  # growth of all windows in a mini-cycle (round trip)
 
-    # The phase "fill" (the paper's phase 1, equations (11) and (12)): the queue is empty, until the
-    # sum of all windows, V + R, has grown to mu T, the bandwidth-delay product. The phase lasts
-    # from mini-cycle (round trip) 1 to mini-cycle a. If the queue never empties, it has the length
-    # 0.
+    # "fill", the paper's phase 1, equations (11) and (12): the queue is empty, until the sum of all
+    # windows has grown to mu T, the bandwidth-delay product. If the queue never empties, the phase
+    # has the length 0.
     deficit = M - V_1 - R_1
     V_a = V_1 + n_V * deficit / each
 
-    # The phase "grow" (the paper's phase 2, equation (16)): the windows of Vegas and Reno grow, and
-    # so does the queue. The phase ends when Vegas's backlog reaches its lower limit, or when a
-    # packet is lost. It lasts for n = b - a mini-cycles (round trips), from mini-cycle a to b.
-    # At the lower limit V_a + n_V n = h + X/q with the queue q = each n, where ``lower`` gives the
-    # constants h (``shift``) and X (``pull``). Vegas sees at most B queued packets. If the limit is
-    # not reached before, then V_a + n_V n = h + X/B.
-    n = positive_root(n_V * each, each * (V_a - lower.shift), lower.pull)
-    n = np.where(each * n <= B, n, (lower.window(B) - V_a) / n_V)
-    # If the queue never empties, it has q_1 packets at the start, and n counts from the (imagined)
-    # mini-cycle in which it would be empty. So n is at least q_1/each: then Vegas does not grow.
+    # "grow", the paper's phase 2, equation (16): all windows grow, and so does the queue.
     q_1 = np.clip(-deficit, 0.0, B + 1)
-    n = np.maximum(n, q_1 / each)
-    to_loss = N - 1 - deficit / each  # n at the loss
-    n = np.where(path.grows, to_loss, np.minimum(n, to_loss))
+    n = _growth(path, V_a, q_1, to_loss=N - 1 - deficit / each)
     q_b, V_b = np.clip(each * n, q_1, B + 1), V_a + n_V * n
 
-    # The phase "hold": between the two limits of its backlog Vegas keeps its window, and only Reno
-    # makes the queue grow. q_c is the queue at which the backlog reaches its upper limit. If it
-    # never does, q_c is B + 1.
+    # "hold": between the two limits of its backlog Vegas keeps its window, and only Reno makes the
+    # queue grow. q_c is the queue at which the backlog reaches its upper limit. If it never does,
+    # q_c is B + 1.
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # The phase "lag": Vegas's backlog has now reached its upper limit. If there are more Reno than
-    # Vegas sources, the Vegas windows may fall too slowly to keep the backlog at this limit. They
-    # then fall by a packet per round trip for ``lag`` round trips, until the backlog is at the
-    # limit again.
+    # "lag": Vegas's backlog has reached its upper limit. If there are more Reno than Vegas sources,
+    # the Vegas windows may fall too slowly to keep the backlog at this limit. They then fall by a
+    # packet per round trip for ``lag`` round trips, until the backlog is at the limit again.
     lag, surplus = _lag_of_vegas(path, V_b, q_c)
     q_d, V_d = q_c + surplus * lag, V_b - n_V * lag
 
-    # The phase "follow" (the paper's phase 3, equation (17)): the queue q grows, and V, the sum of
-    # the Vegas windows, falls so that Vegas's backlog stays at its upper limit. The phase ends when
-    # the buffer is full (q = B), or when V reaches its least value, ``path.floor``. If the buffer
-    # is full before the phase could begin (q_d >= B), it has the length 0. After it, in the phase
-    # "overflow", V is constant, until a packet is lost at q = B + 1.
+    # "follow", the paper's phase 3, equation (17): the queue grows, and the Vegas windows fall so
+    # that Vegas's backlog stays at its upper limit. The phase ends when the buffer is full (q = B),
+    # or when the Vegas windows have their least sum, ``path.floor``. If the buffer is full before
+    # the phase could begin (q_d >= B), it has the length 0.
     q_e = np.where(q_d < B, np.clip(upper.queue(path.floor), q_d, B), np.maximum(q_d, B))
     V_e = np.where(q_d < B, np.maximum(upper.window(B), np.minimum(path.floor, V_d)), V_d)
+
+    # "overflow": the Vegas windows are constant, until a packet is lost at q = B + 1.
     return Course(
         fill=np.maximum(deficit, 0.0) / each,
         queue=np.stack([q_1, q_b, q_c, q_d, q_e, B + 1], axis=-1),
