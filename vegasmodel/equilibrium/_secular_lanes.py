@@ -79,12 +79,12 @@ def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
     """Write four numbers for each link into the table ``t``, which has one column per link.
 
     The iteration for the link's queueing delay needs these numbers to begin. Each flow of the link
-    has a threshold and an over-estimate of baseRTT. The four numbers are:
+    has a threshold and an over-estimate of baseRTT. The four numbers, and their rows in ``t``, are:
 
-    - the largest over-estimate, or NaN if an input is out of range;
-    - the sum of the thresholds of the flows with this over-estimate;
-    - the sum of all thresholds;
-    - the sum of threshold times over-estimate over all flows.
+    - ``TOP``: the largest over-estimate, or NaN if an input is out of range;
+    - ``POLE``: the sum of the thresholds of the flows with this over-estimate;
+    - ``TOTAL``: the sum of all thresholds;
+    - ``MOMENT``: the sum of threshold times over-estimate over all flows.
 
     ``_secular_kernel.survey`` does this for one link.
     """
@@ -107,7 +107,9 @@ def rough_sums_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
     R is the sum over all flows but those with the largest over-estimate of baseRTT. R' and R'' are
     the derivatives with respect to the gap, the queueing delay minus that over-estimate. All
-    results are single floats. They go to the table ``t``, which has one column per link.
+    results are single floats. They go to the rows ``TOTAL`` (R), ``SLOPE`` (-R') and ``BEND``
+    (R''/2) of the table ``t``, which has one column per link. Its rows ``TOP`` and ``G`` have the
+    largest over-estimate and the gap.
     ``_secular_kernel.rough_sums`` does this for one link.
     """
     for k in range(width):
@@ -129,7 +131,8 @@ def precise_sums_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
     The two floats are the rounded sum and its error; together they have about twice the digits of
     one float. The function also computes what ``rough_sums_lanes`` does: the sum of the rates
     without the flows with the largest over-estimate of baseRTT, and the derivatives of this sum,
-    with one float each. All results go to the table ``t``, which has one column per link.
+    with one float each. All results go to the table ``t``, which has one column per link: the sum
+    of all rates to the rows ``HIGH`` and ``LOW``, the others as in ``rough_sums_lanes``.
     ``_secular_kernel.precise_sums`` does this for one link.
     """
     for k in range(width):
@@ -172,9 +175,10 @@ def start_iteration(c: Any, first: int, width: int, t: Any, count: Any) -> None:
     """Write into the table ``t`` the gap with which the iteration starts for each link.
 
     The table has one column per link. A link's gap is the queueing delay minus the largest
-    over-estimate of baseRTT of its flows. ``t`` also receives the two ends of an interval that
-    contains the gap at the steady state. The table ``count`` receives the status of each link:
-    PENDING, or INVALID if a number is out of range.
+    over-estimate of baseRTT of its flows. It goes to the row ``G``. The rows ``FLOOR`` and
+    ``LOWER`` both receive a lower bound of the gap at the steady state, and the rows ``CEILING``
+    and ``UPPER`` an upper bound. (The iteration will narrow ``LOWER`` and ``UPPER``.) The table
+    ``count`` receives the status of each link: PENDING, or INVALID if a number is out of range.
     """
     for k in range(width):
         t[FLOOR, k], t[CEILING, k], t[G, k] = first_gap(

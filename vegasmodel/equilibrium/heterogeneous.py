@@ -58,8 +58,8 @@ LAWS = ("vegas", "vegas-linux", "reno", "cubic")
 C, BETA = 0.4, 0.7  # CUBIC's constants C and b (RFC 9438)
 NEWTON_STEPS = 50  # most steps of Newton's method
 # A link's curve of loss over queue consists of straight pieces. A combination is a choice of one
-# piece for each link, or of no queue. A search starts from so many random points in each of them:
-STARTS = 12
+# piece for each link, or of no queue.
+STARTS = 12  # random points from which a search starts in each combination
 MAX_STARTS = 2e6  # greatest number of starts in all combinations together
 MAX_LOAD_ERROR = 1e-9  # greatest relative error of a link's load at an equilibrium
 # A price is a number for a link's point on its curve (``_Network``). Two results whose prices
@@ -205,12 +205,12 @@ def equilibria(
     - ``curves``: for each link, rows (queue, loss) that rise from (0, 0) to loss 1 (``droptail``,
       ``red``). Straight pieces join the rows.
     - ``flows``: the law and the parameters of each flow.
-    - ``starts``: the number of random points from which Newton's method starts in each combination
-      (see below).
+    - ``starts``: the number of random points from which Newton's method starts in each combination.
+      A combination says which links are full, and on which piece of its curve each full link
+      operates.
     - ``seed``: the seed of the random points.
 
-    A combination says which links are full, and on which piece of its curve each full link
-    operates. A search tries all combinations. The first search is followed by a second one from as
+    A search tries all combinations. The first search is followed by a second one from as
     many other points. Then three conditions are checked:
 
     - The last search has found no further equilibrium.
@@ -273,7 +273,8 @@ class _Network:
             raise FieldError("flows", len(flows.law), f"{n} flows, as routing has columns")
         self.curves = [_checked_curve(curve) for curve in curves]
         self.law = np.array(flows.law)
-        # round trips without queues, backlogs, over-estimates of baseRTT (T, e and d, see above)
+        # of each flow: the round trip without queues, s; Vegas's backlog, packets; and its
+        # over-estimate of baseRTT, s
         self.T, self.e, self.d = (
             np.array(np.broadcast_to(np.asarray(v, dtype=np.float64), (n,)))
             for v in (flows.rtt, flows.edge, flows.over_estimate)
@@ -504,8 +505,9 @@ def _checked_curve(curve: ArrayLike) -> Floats:
 
 
 def _misfit(load: Floats, full: NDArray[np.bool_]) -> Floats:
-    """By how much each link's load, as a part of its capacity, contradicts an equilibrium.
+    """By how much each link's load contradicts an equilibrium; 0 if it does not.
 
-    At an equilibrium the links in ``full`` have a load of 1, and the others of at most 1.
+    ``load`` is in units of the link's capacity. At an equilibrium the links in ``full`` have a load
+    of 1, and the others of at most 1.
     """
     return np.where(full, np.abs(load - 1.0), np.maximum(load - 1.0, 0.0))

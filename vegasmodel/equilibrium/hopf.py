@@ -161,8 +161,9 @@ def trace(
 def _largest_real_part(make: Make, x: float, y: float) -> float | None:
     """The largest real part, in 1/s, of the characteristic roots at the parameters ``x`` and ``y``.
 
-    The result is None if there is no equilibrium, or if its stability is not known. If no root was
-    found, the result is minus infinity for a stable equilibrium, and infinity for an unstable one.
+    ``make(x, y)`` returns the linearised equations, or None if there is no equilibrium. The result
+    is None if there is no equilibrium, or if its stability is not known. If no root was found, the
+    result is minus infinity for a stable equilibrium, and infinity for an unstable one.
     """
     loop = make(x, y)
     if loop is None:
@@ -214,12 +215,17 @@ def _equations(make: Make) -> Equations:
 
     The boundary is a curve in the plane of two parameters, x and y. On it i w and -i w are
     characteristic roots, with a real w. The equations are the real and the imaginary part of
-    F(i w; x, y) = 0, where F is the characteristic function. Their unknowns are ln x and ln w, and
-    their parameter is ln y. F is divided by the sum of the sizes of its terms.
+    F(i w; x, y) = 0, where F is the characteristic function of the linearised equations that
+    ``make(x, y)`` returns. Their unknowns are ln x and ln w, and their parameter is ln y. F is
+    divided by the sum of the sizes of its terms.
     """
 
     def misfit(u: Floats, ln_y: float) -> Floats:
-        """The two parts of F at the unknowns ``u``, ln x and ln w; NaN without an equilibrium."""
+        """Both parts of F at the unknowns ``u``, ln x and ln w, and at ``ln_y``.
+
+        They are NaN if there is no equilibrium, or if x, w or y is too large or too small for a
+        float.
+        """
         with np.errstate(over="ignore"):
             x, w, y = np.exp([*u, ln_y])
         sane = np.all(np.isfinite([x, w, y]) & (np.array([x, w, y]) > 0.0))
@@ -237,7 +243,11 @@ def _relative(loop: Loop, w: float) -> Floats:
 
 
 def _crossing(make: Make, x: float, w: float, y: float) -> Crossing:
-    """The ``Crossing`` at the parameters ``x`` and ``y`` with the roots i w and -i w."""
+    """The ``Crossing`` at the parameters ``x`` and ``y`` with the roots i w and -i w.
+
+    It is leading if a complete search found no root right of the imaginary axis. Rounding may put
+    the roots i w and -i w there, but by less than the fraction ``RIGHT_OF_AXIS`` of w.
+    """
     loop = make(float(x), float(y))
     if loop is None:
         return Crossing(float(x), float(y), float(w), math.nan, False)

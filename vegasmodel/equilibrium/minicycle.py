@@ -349,8 +349,9 @@ def forgotten_after(
         V' = lambda V + n_V (M + B + 1 - lambda V - (M + B + 1 - V)/2)/(n_V + n_R).
 
     M is the bandwidth-delay product, B the buffer, and lambda (``decrease``) the factor of Vegas's
-    window at a loss. By this equation, each cycle multiplies a change of V by
-    (n_R lambda + n_V/2)/(n_V + n_R). Arguments out of range raise ``FieldError``.
+    window at a loss; n_V is ``n_vegas``, and n_R is ``n_reno``. By this equation, each cycle
+    multiplies a change of V by (n_R lambda + n_V/2)/(n_V + n_R). Arguments out of range raise
+    ``FieldError``.
     """
     cut = float(numbers("decrease", decrease, high=1.0, above=True))
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))

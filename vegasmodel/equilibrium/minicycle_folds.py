@@ -108,7 +108,8 @@ class _Equation:
     def edge_window(self, B: float) -> float:
         """E, packets: the sum of the Vegas windows at which each backlog is at the lower threshold.
 
-        Vegas must see a queue (``seen`` above 0).
+        It is for the queue that Vegas sees when a buffer of B packets overflows (``seen``), which
+        must be above 0.
         """
         return float(self.edge.window(np.array(self.seen(B))))
 

@@ -259,11 +259,16 @@ def delay_loss(
 ) -> Floats:
     """Loss probability p of Vegas flows in class D, if its buffer has no room for all backlogs.
 
-    S_D is the service rate of class D, B_D its buffer and n_D the number of its flows. If B_D is
-    less than n_D alpha, the backlogs cannot all reach alpha. Assume that each window then always
-    grows by one packet per RTT, and that a loss multiplies it by b = ``decrease``. This is AIMD, so
-    p W^2 = (1 + b) / (2 (1 - b)), where W = (S_D rtt + B_D) / n_D is the mean window.
-    ``symbolic.podlesny`` has the derivation.
+    S_D is the service rate of class D in pkt/s, B_D its buffer in packets, and n_D (``n_delay``)
+    the number of its flows. ``rtt`` is their RTT without queueing in s.
+
+    If B_D is less than n_D alpha, the backlogs cannot all reach alpha. Assume that each window then
+    always grows by one packet per RTT, and that a loss multiplies it by b = ``decrease``. This is
+    AIMD, so
+
+        p W^2 = (1 + b) / (2 (1 - b)),
+
+    where W = (S_D rtt + B_D) / n_D is the mean window. ``symbolic.podlesny`` has the derivation.
 
     If B_D is at least n_D alpha, the result is 0. This is right only for flows that know their
     propagation delays. Flows that measure them may over-estimate them (``arrivals``). They then

@@ -214,7 +214,10 @@ def simple_pftk(
 
 
 def _with_timeouts(smooth: Floats, loss: ArrayLike, T_0: Floats, b: Floats) -> Floats:
-    """The rate by ``simple_pftk`` of a flow whose rate without timeouts is ``smooth``, pkt/s."""
+    """The rate by ``simple_pftk`` of a flow whose rate without timeouts is ``smooth``, pkt/s.
+
+    ``loss`` is the loss probability, T_0 the timeout in s, and b the number of packets per ACK.
+    """
     loss = np.asarray(loss)
     # time per packet that the flow waits for timeouts, in units of T_0
     waits = np.minimum(1.0, 3 * np.sqrt(3 * b * loss / 8)) * loss * (1 + 32 * loss**2)
@@ -280,7 +283,10 @@ def _demand(flows: Flows, curve: Curve, capacity: float) -> Callable[[float, flo
 
 
 def cuts(flows: Flows, curve: Curve) -> Floats:
-    """The factor by which a lost or marked packet multiplies each flow's window."""
+    """The factor by which a dropped packet multiplies each flow's window, or a marked one.
+
+    RED marks packets if ``curve.ecn`` is true, and otherwise drops them.
+    """
     vegas = np.asarray(flows.vegas, dtype=bool)
     if curve.ecn:  # a mark halves the window, also in ns-2's Vegas
         return np.full(vegas.shape, 0.5)
@@ -329,7 +335,7 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     # after this corner. The distance between two corners is 1.
 
     def point(first: int, t: float) -> tuple[float, float]:
-        """The queue at a position, and the fraction of packets that RED drops (``effective``)."""
+        """The queue, packets, and the fraction of packets dropped (``effective``) at a position."""
         queue, base = on_curve(corners, first, t)
         return queue, float(effective(base, curve.spacing))
 
@@ -438,7 +444,7 @@ def rounding(n: int) -> float:
 
 
 def _kind(curve: Curve, queue: float, loss: float) -> str:
-    """The field ``kind`` of an ``Equilibrium`` on a full link."""
+    """The field ``kind`` of an ``Equilibrium`` on a full link, with this mean queue and loss."""
     if loss == 0:
         return "no-loss"
     if queue == curve.buffer:

@@ -198,10 +198,11 @@ def lag(
     is the ratio of the two speeds, the greatest one over all earlier flows. If it exceeds 1, some
     window falls too slowly, and the queueing delay overshoots.
 
-    The new flow raises the queueing delay Delta; ``between`` holds its values before and after. An
-    earlier flow j has the propagation delay d_j (``rtt``), the over-estimate x_j of baseRTT and the
-    round-trip time T_j. At first it keeps its window, ``held`` packets. When its backlog has grown
-    to ``upper`` packets, its window W_j must fall so that the backlog stays there:
+    The link has the capacity ``c``, pkt/s. The new flow raises the queueing delay Delta;
+    ``between`` holds its values before and after, in s. An earlier flow j has the propagation delay
+    d_j (``rtt``), the over-estimate x_j of baseRTT and the round-trip time T_j. At first it keeps
+    its window, ``held`` packets. When its backlog has grown to ``upper`` packets, its window W_j
+    must fall so that the backlog stays there:
 
         -dW_j/dDelta = upper_j (d_j + x_j)/(Delta - x_j)^2.
 
