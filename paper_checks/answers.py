@@ -52,7 +52,9 @@ MANY_FLOWS = 20  # with more flows, ``rounds`` runs one seed only, to save time
 OVER_TIME = ("window", "rate")  # the results of ``mean_and_range_over_time``, in its order
 PROCESSES = 2  # in parallel
 FEW_SCENARIOS = 40  # so few take less time than processes need to start
-EQUAL_RUNS = 2  # a prediction is given as so many equal runs, so that a spread over the runs is 0
+# A prediction is given as so many equal runs: then the standard deviation over the runs is 0.  (Of
+# one run it would not be defined.)
+EQUAL_RUNS = 2
 
 
 _predictions: dict[tuple[str, str], Prediction] = {}  # computed so far, by fingerprint and model
@@ -125,6 +127,7 @@ def _work(scenario: Scenario) -> float:
 
 
 def _by_rounds(scenario: Scenario) -> Prediction:
+    """The prediction of ``rounds``: a function of one argument, which a process pool can call."""
     return _predict(scenario, "rounds")
 
 
@@ -244,11 +247,11 @@ class Answers(Runs):
         return cast("Groups", results)
 
     def unspaced(self, scenario: Scenario) -> Measured:
-        """The model's results per flow: a model has only one form of RED."""
+        """The model's results per flow, as ``self(scenario)``: a model has only one form of RED."""
         return self(scenario)
 
     def automatic(self, scenario: Scenario) -> Measured:
-        """The model's results per flow: a model has only one form of RED."""
+        """The model's results per flow, as ``self(scenario)``: a model has only one form of RED."""
         return self(scenario)
 
     def groups_automatic(self, scenario: Scenario) -> Groups:
@@ -306,7 +309,7 @@ def measurement(scenario: Scenario, runs: Runs) -> Prediction:
 
 
 def _prediction(scenario: Scenario, rows: Floats, base_rtt: Floats | None = None) -> Prediction:
-    """The ``Prediction`` with the throughputs ``rows``, [runs, flows] pkt/s."""
+    """The ``Prediction`` with the throughputs ``rows`` [runs, flows], pkt/s, and baseRTTs in s."""
     error = standard_error(rows) if len(rows) > 1 else None
     return Prediction("ns2", scenario, rows.mean(axis=0), throughput_se=error, base_rtt=base_rtt)
 

@@ -15,8 +15,8 @@ from paper_checks.checks import Check
 
 __all__ = ["CAUSES", "cause", "markdown"]
 
-AGAINST = "the text contradicts its own formulas"
-CLAIM = "the text claims more than its own equation or table shows"
+SELF_CONTRADICTION = "the text contradicts its own formulas"
+OVERSTATED = "the text claims more than its own equation or table shows"
 NO_T = (
     "the paper does not state T, the round trip without queueing; we tried every T in the "
     "formulas, and 40 to 160 ms in ns-2"
@@ -30,8 +30,8 @@ BOTH_MISS = (
 
 # paper, pattern of the items' names, why
 CAUSES = (
-    ("evaluation", r"section 4", CLAIM),
-    ("devendictis", r"figure 4, the", AGAINST),
+    ("evaluation", r"section 4", OVERSTATED),
+    ("devendictis", r"figure 4, the", SELF_CONTRADICTION),
     ("devendictis", r"section 4, ratio", NO_T),
     ("devendictis", r"section 3, hyp", HYPOTHESIS),
     ("podlesny", r"section IV-A", BOTH_MISS),

@@ -172,7 +172,7 @@ def from_printed_numbers(value: Found | Value) -> Known:
 
 
 def rises(values: Iterable[float]) -> bool:
-    """Whether each value is larger than the one before it."""
+    """Whether each of ``values`` is larger than the one before it."""
     return all(before < after for before, after in itertools.pairwise(values))
 
 

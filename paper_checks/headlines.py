@@ -26,12 +26,12 @@ from paper_checks.evaluation.scenes import pair
 from paper_checks.podlesny.changes import SETTINGS, gain
 from paper_checks.runs import NoRun, Runs
 from paper_checks.spread import jittered
-from paper_checks.tsang.scenes import DELAYS, two_connections
+from paper_checks.tsang.scenes import X2_IN_MS, two_connections
 from vegasmodel.metrics import jain
 
 __all__ = ["HEADLINES", "Headline", "Row", "row"]
 
-Figure: TypeAlias = "Callable[[Runs], Found | Value]"  # computes a value from measurements
+Compute: TypeAlias = "Callable[[Runs], Found | Value]"  # computes a value from measurements
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class Headline:
     """A main result of a paper, as a value that ns-2, the simulators and closed forms can compute.
 
     ``item`` is the name of its record, which gives the verdict, and ``says`` describes the value.
-    ``figure`` computes it, by default as the record does.  ``printed`` has the paper's value in
+    ``compute`` computes it, by default as the record does.  ``printed`` has the paper's value in
     words if it is no number.  ``closed`` gives the value in the column of closed forms if none of
     them can answer the scenario: by the paper's own formula, or ``None``.
     """
 
     item: str
     says: str
-    figure: Figure | None = None
+    compute: Compute | None = None
     printed: str | None = None
     closed: Callable[[], Value] | None = None
 
@@ -76,8 +76,9 @@ def row(
     """
     [record] = [record for record in records(paper) if record.item == headline.item]
     check = judge(paper, record, runs)
-    compute = headline.figure or record.compute
+    compute = headline.compute or record.compute
     assert compute is not None
+    # the record, with the function of the headline: from it ``value`` computes what models give
     asked = Record(headline.item, record.kind, printed=record.printed, compute=compute)
     closed = value(asked, forms)[0] if headline.closed is None else headline.closed()
     replayed = check.source == "replay"
@@ -95,7 +96,7 @@ def row(
     )
 
 
-def _packets(compute: Figure, runs: Runs) -> Value:
+def _packets(compute: Compute, runs: Runs) -> Value:
     """The value by ns-2 or ns-3; ``None`` if a run is missing."""
     try:
         found = compute(runs)
@@ -105,6 +106,7 @@ def _packets(compute: Figure, runs: Runs) -> Value:
 
 
 def _short(entry: Value) -> str:
+    """A value as text, a number with three digits."""
     return f"{entry:.3g}" if isinstance(entry, (int, float)) else str(entry)
 
 
@@ -118,7 +120,7 @@ def _cause(check: Check) -> str:
 
 
 def _index(x2: int, alpha: float, beta: float, runs: Runs) -> float:
-    """Jain's index of the two Vegas connections of ``tsang``.
+    """Jain's index of the two Vegas connections of ``tsang``, with thresholds in packets.
 
     ``x2`` is the delay of the second connection's last link, in ms.
     """
@@ -126,11 +128,12 @@ def _index(x2: int, alpha: float, beta: float, runs: Runs) -> float:
 
 
 def _longer_loses(runs: Runs) -> str:
-    """A text: in how many cases the second connection, whose delay is longer, gets over 1 % less.
+    """A text: in how many cases the second connection of ``tsang`` gets over 1 % less.
 
-    Only cases in which the second one's last link has a delay ``x2`` of 10 ms or more count.
+    The second one's last link has a delay ``x2``, which makes its path the longer one.  Only cases
+    with an ``x2`` of 10 ms or more count.
     """
-    rates = [runs(two_connections(x2)).mean for x2 in DELAYS if x2 >= 10]
+    rates = [runs(two_connections(x2)).mean for x2 in X2_IN_MS if x2 >= 10]
     lost = sum(bool(first > 1.01 * second) for first, second in rates)
     return f"in {lost} of {len(rates)}"
 
@@ -180,12 +183,14 @@ def _lost(runs: Runs) -> float:
     return 100 * float(runs(scenes.with_room(0.08, 20.0)).loss_rate[0])
 
 
-LARGEST, SMALLEST = 4320.0, 1080.0  # pkt/s, capacities
+LARGEST_CAPACITY, SMALLEST_CAPACITY = 4320.0, 1080.0  # pkt/s
 
 
 def _over_capacity(runs: Runs) -> float:
     """Vegas's rate over Reno's at the largest capacity, divided by that at the smallest."""
-    large, small = (runs(scenes.with_room(0.08, 20.0, mu)).mean for mu in (LARGEST, SMALLEST))
+    large, small = (
+        runs(scenes.with_room(0.08, 20.0, mu)).mean for mu in (LARGEST_CAPACITY, SMALLEST_CAPACITY)
+    )
     return float(large[0] / large[1] / (small[0] / small[1]))
 
 
@@ -205,7 +210,10 @@ def _wrongly_marked(runs: Runs) -> float:
     return gain(newreno=1, vegas=0, setting=SETTINGS[0], runs=runs)[0]
 
 
-BONALD = 0.2 + 3.0 / CAPACITY * 19 * harmonic(19)  # s, printed baseRTT of the 20th source
+# s, baseRTT of the 20th source by the formula that the paper prints (Bonald's): its propagation
+# delay of 0.2 s, and (alpha/c) 19 S_19 with alpha = 3 packets, the capacity c and S_19 = 1 + .. +
+# 1/19
+BONALD = 0.2 + 3.0 / CAPACITY * 19 * harmonic(19)
 
 HEADLINES: Mapping[str, tuple[Headline, ...]] = {
     "tsang": (
@@ -324,7 +332,9 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
             "ratio Vegas/Reno at 4320 over that at 1080 pkt/s, buffer 20, T 80 ms",
             _over_capacity,
             printed="a little below 1",
-            closed=lambda: _printed_ratio(20.0, LARGEST) / _printed_ratio(20.0, SMALLEST),
+            closed=lambda: (
+                _printed_ratio(20.0, LARGEST_CAPACITY) / _printed_ratio(20.0, SMALLEST_CAPACITY)
+            ),
         ),
     ),
     "podlesny": (

@@ -13,13 +13,13 @@ from paper_checks.answers import answer, measurement
 from paper_checks.boutremans.scenes import joining
 from paper_checks.devendictis.scenes import BUFFERS
 from paper_checks.devendictis.scenes import with_limit as mixed
-from paper_checks.evaluation.figures import AXIS
+from paper_checks.evaluation.figures import BUFFERS_OF_3_3_2
 from paper_checks.evaluation.scenes import pair
 from paper_checks.podlesny.router import dumbbell
 from paper_checks.runs import NoRun, Runs
 from paper_checks.tsang.replay import replay
-from paper_checks.tsang.scenes import DELAYS, two_connections
-from paper_checks.tsang.table3 import LATE, TABLE_3
+from paper_checks.tsang.scenes import X2_IN_MS, two_connections
+from paper_checks.tsang.table3 import TABLE_3, TEN_S_AFTER_START
 from vegasmodel import plots, simulation
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
@@ -73,7 +73,7 @@ def _tsang(runs: Runs) -> list[Picture]:
     """Tables 3 and 4: the ratio of the two sources' rates over the second one's delay."""
     found = []
     for name, alpha, beta in (("table 3", 1, 3), ("table 4", 3, 3)):
-        delays = [float(x2) for x2 in sorted(DELAYS)]
+        delays = [float(x2) for x2 in sorted(X2_IN_MS)]
         scenes = [two_connections(x2, alpha, beta) for x2 in delays]
         models = {
             model: _ratios(zip(delays, (_answers([s], [model]) for s in scenes), strict=True))
@@ -104,12 +104,14 @@ def _tsang(runs: Runs) -> list[Picture]:
 def _replayed(x2: float, alpha: int, beta: int) -> float:
     """Rate of source 2 over that of source 1, simulated packet by packet with the printed rule.
 
+    ``x2`` is the delay of the last link of source 2, ms; ``alpha`` and ``beta`` are in packets.
+
     Two packets can arrive at the link at the same instant.  Which one goes first decides the rates,
     and the paper does not state it.  The printed values fit if the packet of the longer connection
     is the first in table 4 (alpha = beta), and that of the shorter one in table 3.
     """
     first, second = replay(x2, alpha, beta, longer_first=alpha == beta)
-    return second.rate(LATE) / first.rate(LATE)
+    return second.rate(TEN_S_AFTER_START) / first.rate(TEN_S_AFTER_START)
 
 
 def _ratios(
@@ -172,7 +174,7 @@ def _regions() -> Figure:
 
 def _evaluation(runs: Runs) -> list[Picture]:
     """The throughputs of Reno and Vegas over the buffer, as in section 3.3.2."""
-    scenes = [pair("reno", "vegas", buffer=B) for B in AXIS]
+    scenes = [pair("reno", "vegas", buffer=B) for B in BUFFERS_OF_3_3_2]
     return [
         Picture(
             plots.throughput_over_buffer(

@@ -35,7 +35,7 @@ def drawn(papers: Sequence[str], number: int, seed: int) -> list[Check]:
 
 
 def show(papers: Sequence[str], number: int, seed: int, json: bool) -> None:
-    """Draw records and print them."""
+    """Draw ``number`` records of the papers by ``seed``, and print them as text or as JSON."""
     found = drawn(papers, number, seed)
     if json:
         console.print_json({"checks": [check.to_json() for check in found]})

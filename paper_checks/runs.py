@@ -219,11 +219,15 @@ def _simulate_groups_ns3(scenario: Scenario) -> dict[str, Any]:
 
 
 def _simulate_groups(scenario: Scenario) -> dict[str, Any]:
+    """Run ns-2; return the entry for the file, with means over the flows of each group."""
     return _by_group(scenario, _run(scenario, rtts=False), "ns-2")
 
 
 def _by_group(scenario: Scenario, found: Prediction, engine: str) -> dict[str, Any]:
-    """The entry for the file: means over the flows of each group of the scenario."""
+    """The entry for the file: means over the flows of each group of the scenario.
+
+    ``found`` is the result of the simulator ``engine``, "ns-2" or "ns-3".
+    """
     assert found.loss_rate is not None
     throughput = found.extra["throughput_runs"]
     group = np.array([member.group for member in scenario.members])

@@ -24,9 +24,10 @@ FIRST_LOST = 1000  # the sequence number of the first packet that is lost
 
 
 def _alone(base: Scenario, law: str, rtt: float, max_window: float = math.inf) -> Scenario:
-    """The source of ``law`` alone; the buffer of 1000 packets does not overflow.
+    """The source of ``law`` alone on the link of ``base``, with a buffer that does not overflow.
 
-    ``rtt`` is in s.  ``max_window`` is the receiver's window in packets.
+    The buffer has 1000 packets. ``rtt`` is in s.  ``max_window`` is the receiver's window in
+    packets.
     """
     flow = next(flow for flow in base.flows if flow.law == law)
     flow = dataclasses.replace(flow, name=law, rtt=rtt, max_window=max_window)
@@ -59,13 +60,20 @@ def timeout(base: Scenario, law: str) -> Scenario:
 
 
 def windows(runs: Runs, base: Scenario, law: str, rounds: range) -> list[float]:
-    """The window late in each of the round trips ``rounds`` of slow start, packets."""
+    """The window late in each of the round trips ``rounds`` of slow start, packets.
+
+    The source has the congestion control ``law``, and is alone on the link of ``base``.
+    """
     largest, flow = 2, 0  # indices of ``window``
     return [float(runs(slow_start(base, law, k)).window[largest, flow]) for k in rounds]
 
 
 def doubling(runs: Runs, base: Scenario, law: str, rounds: range) -> Found:
-    """Ratio of the window in each round trip of slow start to that in the one before."""
+    """Ratio of the window in each round trip of slow start to that in the one before.
+
+    ``rounds`` are these round trips, and the first of them has no ratio.  The source has the
+    congestion control ``law``, and is alone on the link of ``base``.
+    """
     W = windows(runs, base, law, rounds)
     text = ", ".join(f"{w:g}" for w in W)
     return Found([b / a for a, b in itertools.pairwise(W)], detail=f"Windows: {text}.")
@@ -83,6 +91,9 @@ def growth(window: float) -> float:
 
 
 def least_after_timeout(runs: Runs, base: Scenario, law: str) -> float:
-    """Least window, packets, of a source that loses all packets in flight and so has a timeout."""
+    """Least window, packets, of a source that loses all packets in flight and so has a timeout.
+
+    The source has the congestion control ``law``, and is alone on the link of ``base``.
+    """
     least, flow = 1, 0  # indices of ``window``
     return float(runs(timeout(base, law)).window[least, flow])

@@ -7,7 +7,7 @@ transmission time.  The case agrees with the paper if the values of most seeds d
 
 Other values are means over the runs of a case.  Their tolerance is the rounding of the print plus
 two standard errors of the difference from the paper's value or mean.  In each case the tolerance
-is at most ``LIMIT`` times the printed value, but at least the rounding.
+is at most ``LARGEST_TOLERANCE`` times the printed value, but at least the rounding.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 SEEDS = 5  # runs of a case, each with other start times
-LIMIT = 0.1  # largest tolerance, as a part of the printed value
+LARGEST_TOLERANCE = 0.1  # largest tolerance, as a part of the printed value
 MAJORITY_NOTE = "ns-2 2.35; the majority of 5 seeds, whose starts move by up to one packet's time."
 SOURCE = (
     f"{MAJORITY_NOTE} Computed: their median. Tolerance: rounding of the print and two standard "
@@ -119,8 +119,10 @@ def majority_of_seeds(
 ) -> Found:
     """The median of the seeds' values, and the fraction of the seeds that agree with the print.
 
-    ``values`` has one value for each seed.  The median of truth values is what most of them say.
-    ``described`` is the value of the run whose starts do not move, as the paper describes the case.
+    ``values`` has one value for each seed.  A seed agrees if its value differs from ``printed`` by
+    at most ``tolerance``.  ``detail`` is text for the record's note.  The median of truth values is
+    what most of them say. ``described`` is the value of the run whose starts do not move, as the
+    paper describes the case.
 
     If most seeds differ from the print, it need not be wrong: not if ``described`` agrees with it,
     nor if the seeds' values scatter around it.  ``missing`` of the result then says so.
@@ -195,7 +197,9 @@ def mean_of_runs(
         values = np.array([statistic(row) for row in runs(scenario).throughput])
         detail = f"Over the seeds {values.min():.4g} to {values.max():.4g}."
         chance = 2 * float(values.std(ddof=1)) * (1 + 1 / len(values)) ** 0.5
-        tolerance = max(rounding(unit), min(rounding(unit) + chance, LIMIT * abs(printed)))
+        tolerance = max(
+            rounding(unit), min(rounding(unit) + chance, LARGEST_TOLERANCE * abs(printed))
+        )
         return Found(float(values.mean()), tolerance, detail)
 
     return compute
@@ -218,10 +222,10 @@ def plus_minus(values: Floats, digits: int = 2) -> str:
 def tolerance_by_spread(values: Floats, unit: float, printed: float) -> float:
     """Tolerance: rounding of ``printed`` plus two standard deviations of ``values``.
 
-    It is at most ``LIMIT`` times ``printed``, but at least the rounding.  ``unit`` is that of the
-    last printed digit.
+    It is at most ``LARGEST_TOLERANCE`` times ``printed``, but at least the rounding.  ``unit`` is
+    that of the last printed digit.
     """
-    limited = min(rounding(unit) + 2 * float(values.std(ddof=1)), LIMIT * abs(printed))
+    limited = min(rounding(unit) + 2 * float(values.std(ddof=1)), LARGEST_TOLERANCE * abs(printed))
     return max(rounding(unit), limited)
 
 
@@ -230,10 +234,11 @@ def mean_beside_print(
 ) -> Found:
     """Means of ``values`` [runs] or [runs, entries], beside the paper's means over ``of`` runs.
 
-    ``unit`` is that of the last printed digit.  Two means of few runs differ by chance.  So the
-    tolerance is the rounding of the print plus two standard errors of the difference of two such
-    means.  All entries have the same tolerance, the least that any of them needs, and at most
-    ``LIMIT`` times the smallest printed entry.
+    ``detail`` is text for the record's note.  ``unit`` is that of the last printed digit.  Two
+    means of few runs differ by chance.  So the tolerance is the rounding of the print plus two
+    standard errors of the difference of two such means.  All entries have the same tolerance, the
+    least that any of them needs, and at most ``LARGEST_TOLERANCE`` times the smallest printed
+    entry.
 
     So an entry can differ from the print by more than this tolerance, and yet by no more than
     rounding and chance explain.  If rounding and chance explain the differences of all entries, the
@@ -241,7 +246,7 @@ def mean_beside_print(
     """
     values = np.asarray(values, dtype=np.float64)
     chance = rounding(unit) + 2 * values.std(axis=0, ddof=1) * np.sqrt(1 / len(values) + 1 / of)
-    entries = np.minimum(chance, LIMIT * np.abs(np.asarray(printed)))
+    entries = np.minimum(chance, LARGEST_TOLERANCE * np.abs(np.asarray(printed)))
     tolerance = max(rounding(unit), float(np.min(entries)))
     mean = values.mean(axis=0)
     near = bool(np.all(np.abs(mean - np.asarray(printed)) <= chance))

@@ -89,7 +89,7 @@ def summary(found: Sequence[Looked], skipped: Sequence[str]) -> str:
 
 
 def show(folder: Path, papers: Sequence[str], json: bool) -> None:
-    """Look up the papers' records and print the results.
+    """Look up the papers' records in the texts of ``folder``; print the results as text or JSON.
 
     Raises ``Shortfall`` if a value is missing.
     """

@@ -10,9 +10,12 @@ import dataclasses
 
 from vegasmodel.scenario import Link, Scenario
 
-__all__ = ["SHORT", "link_by_link", "shared"]
+__all__ = ["USUAL_DELAY", "link_by_link", "shared"]
 
-SHORT = 1e-3  # s, one-way delay of every link but the one whose delay the papers vary
+USUAL_DELAY = 1e-3  # s, one-way delay of every link but the one whose delay the papers vary
+# pkt/s, the rate of the access links that a scenario adds to each flow's path; so high that they
+# take no time
+INSTANT = 1e9
 
 
 def link_by_link(scenario: Scenario, last: tuple[float, float]) -> Scenario:
@@ -30,7 +33,7 @@ def link_by_link(scenario: Scenario, last: tuple[float, float]) -> Scenario:
     for i, (flow, delay) in enumerate(zip(scenario.flows, last, strict=True), 1):
         into, out = f"S{i}-R1", f"R2-D{i}"
         links += [
-            Link(name=into, capacity=access, delay=SHORT),
+            Link(name=into, capacity=access, delay=USUAL_DELAY),
             Link(name=out, capacity=access, delay=delay),
         ]
         # s, of a data packet and its ACK at all links of the path
@@ -38,14 +41,10 @@ def link_by_link(scenario: Scenario, last: tuple[float, float]) -> Scenario:
             1 / shared.capacity + 2 / access + 2 / INSTANT
         )
         # the factor: rounding must not make the RTT less than the links' delays, which is an error
-        rtt = (2 * (2 * SHORT + delay) + transmission) * (1 + 1e-12)
+        rtt = (2 * (2 * USUAL_DELAY + delay) + transmission) * (1 + 1e-12)
         path = (into, "R1-R2", out)
         flows.append(dataclasses.replace(flow, path=path, access=INSTANT, rtt=rtt))
     return dataclasses.replace(scenario, links=tuple(links), flows=tuple(flows))
-
-
-# pkt/s: a scenario gives each flow access links in addition to its path; so fast, they do not count
-INSTANT = 1e9
 
 
 def shared(scenario: Scenario) -> Scenario:

@@ -7,9 +7,9 @@ import pytest
 
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import DURATION, replay
-from paper_checks.tsang.scenes import CAPACITY, DELAYS, base_rtt, two_connections
+from paper_checks.tsang.scenes import CAPACITY, X2_IN_MS, base_rtt, two_connections
 
-CASES = [(x2, pair) for x2 in DELAYS for pair in ((1, 3), (1, 1), (2, 2), (3, 3))]
+CASES = [(x2, pair) for x2 in X2_IN_MS for pair in ((1, 3), (1, 1), (2, 2), (3, 3))]
 
 
 @pytest.mark.parametrize(("x2", "pair"), CASES)
@@ -20,7 +20,7 @@ def test_with_rounding_it_is_ns2(x2: int, pair: tuple[int, int]) -> None:
     assert [len(c.received) for c in ours] == ns2.tolist()
 
 
-@pytest.mark.parametrize("x2", DELAYS)
+@pytest.mark.parametrize("x2", X2_IN_MS)
 def test_with_rounding_the_windows_are_those_of_ns2(x2: int) -> None:
     late = [c.rounds[-1].window for c in replay(x2, rounded=True, start=0.0)]
     assert late == pytest.approx(Runs()(two_connections(x2, warmup=30.0)).window[0], rel=1e-5)

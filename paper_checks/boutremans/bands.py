@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from paper_checks.boutremans.scenes import CAPACITY, SMALL, finite, joining
-from paper_checks.boutremans.theory import ALPHA, BETA, FINE, D, N, X, settled
+from paper_checks.boutremans.scenes import CAPACITY, SMALL_BUFFERS, finite, joining
+from paper_checks.boutremans.theory import ALPHA, BETA, SMALL_STEP, D, N, X, settled
 from paper_checks.checks import FORMULA_AT_OUR_NUMBERS, Found, Record, by_theory, in_every_case
 from paper_checks.runs import Runs
 from paper_checks.spread import jittered
@@ -33,11 +33,11 @@ def bands() -> list[Record]:
     from vegasmodel.equilibrium import arrivals
     from vegasmodel.equilibrium import bands as model
 
-    # section 4.1: the set of all equilibria of two sources
+    # section 4.1: the set of all equilibria of two sources without over-estimates
     two_sources = model.equilibria([ALPHA] * 2, [BETA] * 2, [0.0, 0.0], CAPACITY)
     _, largest_ratio = two_sources.ratio_range  # [i, j]: of source i's rate to source j's
     # by the common value of alpha and beta: the state in which the window rule (1) comes to rest
-    at_rest = {limit: settled(limit, limit, FINE) for limit in (ALPHA, BETA)}
+    at_rest = {limit: settled(limit, limit, SMALL_STEP) for limit in (ALPHA, BETA)}
     # the printed bounds on the windows and on the rates, divided by the threshold, of each source
     scales = [(D + state.wait) / (state.wait - X) for state in at_rest.values()]
     rates = [1 / (state.wait - X) for state in at_rest.values()]
@@ -59,7 +59,7 @@ def bands() -> list[Record]:
             ],
             compute=by_theory([W for state in at_rest.values() for W in state.windows]),
             prints=FORMULA_AT_OUR_NUMBERS,
-            tolerance=4 * FINE * float(np.max(scales)),
+            tolerance=4 * SMALL_STEP * float(np.max(scales)),
             note=f"Both bounds on the window. computed: the windows {EDGES}",
         ),
         Record(
@@ -68,7 +68,7 @@ def bands() -> list[Record]:
             printed=[limit * r for limit, rate in zip(at_rest, rates, strict=True) for r in rate],
             compute=by_theory([r for state in at_rest.values() for r in state.rates]),
             prints=FORMULA_AT_OUR_NUMBERS,
-            tolerance=4 * FINE * float(np.max(rates)),
+            tolerance=4 * SMALL_STEP * float(np.max(rates)),
             note=f"Both bounds on the rate. computed: the rates {EDGES}",
         ),
         Record(
@@ -102,7 +102,8 @@ def bands() -> list[Record]:
 def _bounds_grow() -> Found:
     """Whether a source's least and largest steady rate grow with its own over-estimate.
 
-    We compute both rates again with an over-estimate that is 1 ms larger, for each source in turn.
+    There are N sources with the over-estimates X.  We compute both rates again with an
+    over-estimate that is 1 ms larger, for each source in turn.
     """
     from vegasmodel.equilibrium import bands as model
 
@@ -121,8 +122,9 @@ def _bounds_grow() -> Found:
 def _several_states_at_rest() -> Found:
     """Whether the paper's window rule (1) can come to rest in several states on a full link.
 
-    We iterate the rule from two sets of first windows.  They must lead to two states in which the
-    rule keeps all windows, and in which the rates differ by more than 1 pkt/s.
+    We iterate the rule for N sources, from two sets of first windows.  They must lead to two states
+    in which the rule keeps all windows, the rates add up to the capacity, and a rate differs by
+    more than 1 pkt/s.
     """
     starts = [(1.0,) * N, (1.0,) * (N - 1) + (40.0,)]  # packets
     states = [settled(x=(0.0,) * N, first=first) for first in starts]
@@ -141,7 +143,7 @@ def _all_lose_at_small_buffers(runs: Runs) -> Found:
     losses = {
         (law, buffer): 100 * runs(finite(law, buffer)).loss_rate
         for law in ("vegas", "reno")
-        for buffer in SMALL
+        for buffer in SMALL_BUFFERS
     }
     infinite = 100 * runs(joining(10, 3.0, 3.0)).loss_rate
     text = "; ".join(

@@ -90,7 +90,9 @@ def _as_equation_6_says(runs: Runs) -> Found:
     (``INTERVALS``).  The result's detail also has the ratio by the paper's window rule (1), with
     steps of a whole and of half a packet.
     """
+    # by alpha: for each time between arrivals, the last the longest, the ratio in each run of ns-2
     by_ns2 = {alpha: in_ns2(alpha, runs) for alpha in ALPHAS}
+    # by alpha: the ratio by rule (1) for each seed, with steps of a whole and of half a packet
     whole = {alpha: by_rule(alpha, step=1.0) for alpha in ALPHAS}
     half = {alpha: by_rule(alpha, step=0.5) for alpha in ALPHAS}
 

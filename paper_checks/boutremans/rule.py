@@ -26,7 +26,7 @@ from vegasmodel.metrics import Floats
 __all__ = ["SEEDS", "Course", "course", "rates", "unhurried"]
 
 D = 0.2  # s, the propagation delay of all sources
-INTERVAL = 2.0  # s, between arrivals
+ARRIVAL_INTERVAL = 2.0  # s, between arrivals
 # s: windows are recorded from this time on, for so long, at such intervals
 RECORD_FROM, RECORD_FOR, RECORD_EVERY = 90.0, 30.0, 0.05
 FIRST_WINDOW = 2.0  # packets, the window that a source begins with
@@ -66,7 +66,7 @@ def course(
     noise: float = 0.0,
     known: bool = False,
     seed: int = 0,
-    every: float = INTERVAL,
+    every: float = ARRIVAL_INTERVAL,
     step: float = 1.0,
     rounded: bool = False,
 ) -> Course:

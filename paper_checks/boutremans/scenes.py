@@ -14,26 +14,26 @@ from vegasmodel.scenario import Flow, Scenario, Staggered, load
 
 __all__ = [
     "CAPACITY",
-    "NOISE",
-    "NOISES",
-    "SMALL",
-    "SOURCES",
+    "NOISE_DEVIATION",
+    "NOISE_DEVIATIONS",
+    "SMALL_BUFFERS",
+    "SOURCE_COUNTS",
     "finite",
     "joining",
     "one_by_one",
 ]
 
 CAPACITY = 125.0  # pkt/s: 1 Mbit/s of 1000 B, a size that the paper does not state
-SOURCES = (10, 20, 40)  # numbers of sources
-SMALL = (5.0, 20.0)  # packets, buffers smaller than n alpha = 30
+SOURCE_COUNTS = (10, 20, 40)  # numbers of sources
+SMALL_BUFFERS = (5.0, 20.0)  # packets, buffers smaller than n alpha = 30
 LOAD = 0.9  # rho of the M/M/1 queue below
 # s, standard deviations of the random part of the delay.  The paper states a variance of 90: it is
 # that of the number of packets in an M/M/1 queue, rho/(1 - rho)^2, so the standard deviation is 9.5
 # packets.  The paper states neither the time that a packet takes nor the packet size.  The first
 # three values fit the text's "very small variations" beside d = 0.2 s; the last assumes 1000 B at
 # the link's rate.
-NOISES = (0.005, 0.0095, 0.020, math.sqrt(LOAD) / (1 - LOAD) / CAPACITY)
-NOISE = NOISES[1]  # 9.5 packets of 1 ms
+NOISE_DEVIATIONS = (0.005, 0.0095, 0.020, math.sqrt(LOAD) / (1 - LOAD) / CAPACITY)
+NOISE_DEVIATION = NOISE_DEVIATIONS[1]  # 9.5 packets of 1 ms
 
 
 @cache
@@ -45,7 +45,7 @@ def joining(
     noise: float = 0.0,
     until: float = 120.0,
 ) -> Scenario:
-    """The scenario in which ``n`` Vegas sources join one after another.
+    """The scenario in which ``n`` Vegas sources join one after another, with thresholds in packets.
 
     With ``known`` each source knows its propagation delay.  ``noise`` is the standard deviation of
     the random part of the delay, and ``until`` the end of the run, both in s.

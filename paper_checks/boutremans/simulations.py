@@ -21,7 +21,13 @@ from functools import partial
 import numpy as np
 
 from paper_checks.boutremans import rule
-from paper_checks.boutremans.scenes import CAPACITY, NOISE, NOISES, SOURCES, joining
+from paper_checks.boutremans.scenes import (
+    CAPACITY,
+    NOISE_DEVIATION,
+    NOISE_DEVIATIONS,
+    SOURCE_COUNTS,
+    joining,
+)
 from paper_checks.boutremans.theory import advantage, harmonic, recursion
 from paper_checks.checks import Found, Record, Value, distance, open_question, rises, rounding
 from paper_checks.runs import Measured, Runs
@@ -31,18 +37,23 @@ D = 0.2  # s, the propagation delay of all sources
 # how a value is computed; the braces are for the statistic over the seeds, such as their mean
 _RUN = (
     f"ns-2 2.35, {{}}, 90 to 120 s; 1000 B packets, a normal random part of the delay, standard "
-    f"deviation {1e3 * NOISE:g} ms. Our copy lacks the picture; we check what the text says about "
-    "it."
+    f"deviation {1e3 * NOISE_DEVIATION:g} ms. Our copy lacks the picture; we check what the text "
+    "says about it."
 )
 RUN = _RUN.format("mean of 5 seeds")
 ALPHAS = (1.0, 3.0, 5.0)  # alpha = beta of figure 3, packets
-PAIRS = ((1.0, 3.0), (1.0, 5.0), (2.0, 4.0))  # alpha and beta, packets, for figure 7
+THRESHOLD_PAIRS = ((1.0, 3.0), (1.0, 5.0), (2.0, 4.0))  # alpha and beta, packets, for figure 7
 Compute = Callable[[Runs], Found]
 Statistic = Callable[[float, Runs], Found]  # the first argument: see ``noise`` above
 
 # Standard deviations of the random part of the delay that we run, s; the first gives the verdict
-DEVIATIONS = (NOISE, *(sigma for sigma in (0.0, *NOISES) if sigma != NOISE))
-NO_UNIT = "The variance of the random part of the delay has no unit, and its size decides."
+DEVIATIONS = (
+    NOISE_DEVIATION,
+    *(sigma for sigma in (0.0, *NOISE_DEVIATIONS) if sigma != NOISE_DEVIATION),
+)
+VARIANCE_WITHOUT_UNIT = (
+    "The variance of the random part of the delay has no unit, and its size decides."
+)
 
 
 def _at_each_noise(statistic: Statistic, printed: Value = True, tolerance: float = 0.0) -> Compute:
@@ -50,13 +61,13 @@ def _at_each_noise(statistic: Statistic, printed: Value = True, tolerance: float
 
     The noise is the random part of the delay, and the paper states no unit for its variance.  So
     the statistic is computed for each standard deviation in ``DEVIATIONS``.  The record's value is
-    that for ``NOISE``.  The result's detail says for which of them the statistic has the value
-    ``printed``, within ``tolerance``.  If it has this value for any of them, a difference for
-    ``NOISE`` shows nothing about the paper, since the size of the noise decides.
+    that for ``NOISE_DEVIATION``, 9.5 ms.  The result's detail says for which of them the statistic
+    has the value ``printed``, within ``tolerance``.  If it has this value for any of them, a
+    difference at 9.5 ms shows nothing about the paper, since the size of the noise decides.
     """
 
     def compute(runs: Runs) -> Found:
-        """The statistic with noise of the standard deviation ``NOISE``.
+        """The statistic with noise of the standard deviation ``NOISE_DEVIATION``.
 
         The result's detail says with which noise the statistic agrees with the print.
         """
@@ -71,9 +82,9 @@ def _at_each_noise(statistic: Statistic, printed: Value = True, tolerance: float
             f"{', '.join(agreeing) or 'none'}; these do not: {', '.join(differing) or 'none'}."
         )
         return dataclasses.replace(
-            found[NOISE],
-            detail=f"{found[NOISE].detail} {text}".strip(),
-            missing=NO_UNIT if agreeing else "",
+            found[NOISE_DEVIATION],
+            detail=f"{found[NOISE_DEVIATION].detail} {text}".strip(),
+            missing=VARIANCE_WITHOUT_UNIT if agreeing else "",
         )
 
     return compute
@@ -108,7 +119,11 @@ def _theory_exceeds_measurement(alpha: float, noise: float, runs: Runs) -> Found
 
 
 def _over_estimates_by_more_than_d(alpha: float, noise: float, runs: Runs) -> Found:
-    """Whether the last source over-estimates its propagation delay d by more than d."""
+    """Whether the last of 20 sources over-estimates its propagation delay d by more than d.
+
+    ``alpha`` is the value of both thresholds, packets.  ``noise`` is the standard deviation of the
+    random part of the delay, s.
+    """
     over_estimate = float(base_rtts(runs(joining(20, alpha, alpha, noise=noise)))[-1] - D)
     return Found(
         over_estimate > D, detail=f"The last source over-estimates by {over_estimate:.3f} s."
@@ -118,7 +133,8 @@ def _over_estimates_by_more_than_d(alpha: float, noise: float, runs: Runs) -> Fo
 def _base_rtt_hardly_falls(alpha: float, noise: float, runs: Runs) -> Found:
     """Whether the baseRTT of the last of 20 sources falls by less than 10 % from 40 to 120 s.
 
-    This source joins at 38 s.
+    This source joins at 38 s.  ``alpha`` is the value of both thresholds, packets.  ``noise`` is
+    the standard deviation of the random part of the delay, s.
     """
     begin = base_rtts(runs(joining(20, alpha, alpha, noise=noise, until=40.0)))[-1]
     end = base_rtts(runs(joining(20, alpha, alpha, noise=noise)))[-1]
@@ -196,7 +212,8 @@ def _rates_grow_with_base_rtts(
     """Whether later sources, whose baseRTTs are longer, have higher rates, for each of ``pairs``.
 
     ``n`` is the number of sources, ``pairs`` are values of alpha and beta, and ``_in_order`` says
-    whether the rates grow with the baseRTTs.
+    whether the rates grow with the baseRTTs.  ``noise`` is the standard deviation of the random
+    part of the delay, s.
     """
     parts = []
     for alpha, beta in pairs:
@@ -211,7 +228,10 @@ def _rates_grow_with_base_rtts(
 
 
 def _courses(noise: float) -> list[rule.Course]:
-    """Runs of rule (1) for figure 5, n = 20 and alpha = 3, one for each seed."""
+    """The courses of 20 windows for figure 5 by Vegas's rule (1), alpha = beta = 3, for each seed.
+
+    ``noise`` is the standard deviation of the random part of the delay, s.
+    """
     return [rule.course(20, 3.0, 3.0, noise, seed=seed) for seed in range(rule.SEEDS)]
 
 
@@ -244,15 +264,15 @@ def _largest_advantage(runs: Runs) -> Found:
     """
     ratios = {
         (n, alpha): float(
-            np.median(advantage(runs(joining(n, alpha, alpha, noise=NOISE)).throughput))
+            np.median(advantage(runs(joining(n, alpha, alpha, noise=NOISE_DEVIATION)).throughput))
         )
-        for n in SOURCES
+        for n in SOURCE_COUNTS
         for alpha in ALPHAS
     }
     text = "; ".join(f"n {n}, alpha {a:g}: {ratio:.1f}" for (n, a), ratio in ratios.items())
     without_1 = max(ratio for (_, a), ratio in ratios.items() if a > 1)
     largest = max(ratios.values())
-    if without_1 - 0.5 < UP_TO < largest + 0.5:
+    if without_1 - 0.5 < PRINTED_ADVANTAGE < largest + 0.5:
         return open_question(
             "Our copy lacks the pictures of figure 4 and so its alphas, and they decide: with "
             f"alphas of 3 and 5 the last source gets at most {without_1:.1f} times the first's "
@@ -261,14 +281,14 @@ def _largest_advantage(runs: Runs) -> Found:
     return Found(largest, detail=f"Medians: {text}.")
 
 
-UP_TO = 5  # printed: the last source gets up to so many times the rate of the first
+PRINTED_ADVANTAGE = 5  # printed: the last source gets up to so many times the rate of the first
 
 
 BY_RULE = (
     "By rule (1) itself, iterated once a round trip for n = 20, alpha = beta = 3, as the paper's "
     "own implementation may have done: without ns-2's rounding and without packets, 5 seeds whose "
     "starts move by up to 0.1 s, 90 to 120 s; each measured RTT has a random part with a standard "
-    f"deviation of {1e3 * NOISE:g} ms."
+    f"deviation of {1e3 * NOISE_DEVIATION:g} ms."
 )
 
 
@@ -292,6 +312,7 @@ def _windows_in_ns2(noise: float, runs: Runs) -> str:
     """A text on how far windows move in ns-2, with 20 sources and alpha = beta = 3.
 
     ns-2 rounds Diff, the backlog that a source computes, before it compares it with alpha and beta.
+    ``noise`` is the standard deviation of the random part of the delay, s.
     """
     window = runs(joining(20, 3.0, 3.0, noise=noise)).window  # rows: mean, least, largest
     largest_swing = float((window[2] - window[1]).max())
@@ -322,6 +343,7 @@ def _not_in_step(noise: float, _: Runs) -> Found:
 
     We divide the variance of the sum of all windows by the sum of their variances.  The quotient is
     1 if the 20 windows move independently, and 20 if they move in step.  It must be below 2.
+    ``noise`` is the standard deviation of the random part of the delay, s.
     """
     quotients = [
         float(course.windows.sum(axis=1).var() / course.windows.var(axis=0).sum())
@@ -350,12 +372,12 @@ def figures_4_and_5() -> list[Record]:
                 "Read as: for each alpha the rank correlation is above 0.5, and random orders have "
                 f"as high a correlation with a probability below 1 %. {RUN}",
             )
-            for letter, n in zip("abc", SOURCES, strict=True)
+            for letter, n in zip("abc", SOURCE_COUNTS, strict=True)
         ),
         Record(
             "figure 4, up to 5 times",
             "figure",
-            printed=UP_TO,
+            printed=PRINTED_ADVANTAGE,
             compute=_largest_advantage,
             tolerance=rounding(1.0),
             note=f"{_RUN.format('medians of 5 seeds')}",
@@ -407,7 +429,11 @@ def figures_4_and_5() -> list[Record]:
 
 
 def halves(alpha: float, beta: float, noise: float, runs: Runs) -> tuple[float, float]:
-    """The mean rates of the first and of the last five of ten sources that know their baseRTTs."""
+    """The mean rates of the first and of the last five of ten sources, pkt/s.
+
+    The sources know their propagation delays, which they take for baseRTT.  ``noise`` is the
+    standard deviation of the random part of the delay, s.
+    """
     rates = runs(joining(10, alpha, beta, known=True, noise=noise)).mean
     return float(rates[:5].mean()), float(rates[5:].mean())
 
@@ -415,9 +441,10 @@ def halves(alpha: float, beta: float, noise: float, runs: Runs) -> tuple[float, 
 def _early_sources_get_more(noise: float, runs: Runs) -> Found:
     """Whether the first five of ten sources get more than the last five.
 
-    It must be so for each of three pairs (alpha, beta).
+    It must be so for each of three pairs (alpha, beta).  ``noise`` is the standard deviation of the
+    random part of the delay, s.
     """
-    found = {pair: halves(*pair, noise, runs) for pair in PAIRS}
+    found = {pair: halves(*pair, noise, runs) for pair in THRESHOLD_PAIRS}
     text = "; ".join(
         f"({a:g}, {b:g}) {early:.2f} and {late:.2f}" for (a, b), (early, late) in found.items()
     )
@@ -428,8 +455,11 @@ def _early_sources_get_more(noise: float, runs: Runs) -> Found:
 
 
 def _unfairer_with_larger_ratio(noise: float, runs: Runs) -> Found:
-    """Whether Jain's index of ten sources falls as beta/alpha grows, with three such ratios."""
-    cases = sorted(PAIRS, key=lambda pair: pair[1] / pair[0])
+    """Whether Jain's index of ten sources falls as beta/alpha grows, with three such ratios.
+
+    ``noise`` is the standard deviation of the random part of the delay, s.
+    """
+    cases = sorted(THRESHOLD_PAIRS, key=lambda pair: pair[1] / pair[0])
     values = [jain(runs(joining(10, *pair, known=True, noise=noise)).mean) for pair in cases]
     text = ", ".join(f"({a:g}, {b:g}) {v:.3f}" for (a, b), v in zip(cases, values, strict=True))
     return Found(rises(values[::-1]), detail=f"Jain's index: {text}.")
@@ -439,7 +469,7 @@ def _oscillate_only_with_equal_thresholds(noise: float, runs: Runs) -> Found:
     """Whether every window oscillates with alpha = beta, and none with alpha < beta, by rule (1).
 
     A window oscillates if it both grows and shrinks.  The result's detail also has by how much
-    windows move in ns-2.
+    windows move in ns-2.  ``noise`` is the standard deviation of the random part of the delay, s.
     """
 
     def oscillating(pairs: Sequence[tuple[float, float]]) -> Floats:
@@ -451,7 +481,10 @@ def _oscillate_only_with_equal_thresholds(noise: float, runs: Runs) -> Found:
         )
         return np.array([course.both_ways.mean() for course in courses])
 
-    moving, resting = oscillating([(alpha, alpha) for alpha in ALPHAS]), oscillating(PAIRS)
+    moving, resting = (
+        oscillating([(alpha, alpha) for alpha in ALPHAS]),
+        oscillating(THRESHOLD_PAIRS),
+    )
     cases = joining(10, 1.0, 1.0, noise=noise), joining(10, 1.0, 3.0, known=True, noise=noise)
     # rows 1 and 2 of ``window``: the least and the largest
     ns2 = [float((measured.window[2] - measured.window[1]).max()) for measured in map(runs, cases)]
@@ -465,7 +498,10 @@ def _oscillate_only_with_equal_thresholds(noise: float, runs: Runs) -> Found:
 
 
 def _fairer_with_larger_beta(n: int, noise: float, runs: Runs) -> Found:
-    """Whether Jain's index of ``n`` sources rises with beta (1, 3, 5) at alpha = 1."""
+    """Whether Jain's index of ``n`` sources rises with beta (1, 3, 5) at alpha = 1.
+
+    ``noise`` is the standard deviation of the random part of the delay, s.
+    """
     values = [jain(runs(joining(n, 1.0, beta, noise=noise)).mean) for beta in (1.0, 3.0, 5.0)]
     text = ", ".join(f"{v:.3f}" for v in values)
     return Found(rises(values), detail=f"Beta 1, 3, 5: {text}.")
@@ -509,7 +545,7 @@ def figures_7_and_8() -> list[Record]:
             f"{BY_RULE.replace(' for n = 20, alpha = beta = 3,', '')}",
         ),
     ]
-    for letter, n in zip("abc", SOURCES, strict=True):
+    for letter, n in zip("abc", SOURCE_COUNTS, strict=True):
         found += [
             Record(
                 f"figure 8{letter}, n = {n}: the rate grows with x_i",

@@ -19,15 +19,16 @@ from functools import cache
 import numpy as np
 from scipy.optimize import brentq
 
-from paper_checks.boutremans.scenes import CAPACITY, SOURCES
+from paper_checks.boutremans.scenes import CAPACITY, SOURCE_COUNTS
 from paper_checks.checks import ARITHMETIC, FORMULA_AT_OUR_NUMBERS, Found, Record, by_theory
 from vegasmodel.metrics import Floats
 
-# the test point: N sources with these thresholds (packets), over-estimates and propagation delays
+# the test point: N sources with these thresholds (packets), over-estimates X and propagation delays
+# D
 ALPHA, BETA, N = 1.0, 3.0, 4
 X = np.array([0.0, 0.01, 0.03, 0.02])  # s
 D = np.array([0.2, 0.1, 0.3, 0.2])  # s
-FINE = 2.0**-10  # packets, a small step by which rule (1) changes windows
+SMALL_STEP = 2.0**-10  # packets, a small step by which rule (1) changes windows
 
 
 def delay(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> float:
@@ -49,7 +50,11 @@ def delay(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> float:
 
 
 def rates(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> Floats:
-    """The rates alpha/(Delta - x_i) by equation (5), with the Delta that solves (6), pkt/s."""
+    """The rates alpha/(Delta - x_i) by equation (5), with the Delta that solves (6), pkt/s.
+
+    ``x`` are the over-estimates of the sources, s, ``alpha`` their threshold, packets, and ``c``
+    the capacity, pkt/s.
+    """
     return np.asarray(alpha / (delay(x, alpha, c) - x))
 
 
@@ -139,7 +144,7 @@ def steady_state() -> list[Record]:
     Delta, backlogs = delay(X), settled().backlogs
     RTT, base = D + Delta, D + X
     # the rule with beta = alpha, which ends in small steps, and the same in steps of a packet
-    small_steps, whole_steps = settled(ALPHA, ALPHA, FINE), settled(ALPHA, ALPHA)
+    small_steps, whole_steps = settled(ALPHA, ALPHA, SMALL_STEP), settled(ALPHA, ALPHA)
     windows = np.array(  # roots of (3)
         [brentq(lambda W, i=i: W - base[i] / RTT[i] * W - ALPHA, 0, 1e4) for i in range(N)]
     )
@@ -173,7 +178,7 @@ def steady_state() -> list[Record]:
             printed=[ALPHA] * N,
             compute=by_theory(small_steps.backlogs.tolist()),
             prints=FORMULA_AT_OUR_NUMBERS,
-            tolerance=4 * FINE,
+            tolerance=4 * SMALL_STEP,
             note="computed: cwnd_i - (d_i + x_i)/(d_i + Delta) cwnd_i where rule (1) with alpha = "
             "beta comes to rest, iterated at one queue in steps that are halved; printed: alpha. 4 "
             "sources with different d and x. Tolerance: four of the last steps.",
@@ -202,7 +207,7 @@ def steady_state() -> list[Record]:
             printed=CAPACITY,
             compute=by_theory(float(np.sum(ALPHA / (small_steps.wait - X)))),
             prints=FORMULA_AT_OUR_NUMBERS,
-            tolerance=4 * FINE * CAPACITY,
+            tolerance=4 * SMALL_STEP * CAPACITY,
             note="computed: the sum of alpha/(Delta - x_i) at the queueing delay Delta at which "
             "rule (1) comes to rest, as for (3), so Delta is not taken from (6); printed: c. "
             "Tolerance: that of (3), relative to alpha.",
@@ -239,7 +244,8 @@ def recursion(n: int, alpha: float = ALPHA) -> Floats:
     """The over-estimates of ``n`` sources that join one by one, each when the queue is at rest, s.
 
     A source over-estimates its propagation delay by the queueing delay that it finds: the one with
-    which the rates of the sources before it add up to the capacity.
+    which the rates of the sources before it add up to the capacity.  ``alpha`` is the threshold of
+    all sources, packets.
     """
     x = np.zeros(n)
     for i in range(1, n):
@@ -281,12 +287,13 @@ def particular_cases() -> list[Record]:
             "section 3.1.2, rates with x = 0",
             "equation",
             printed=[CAPACITY / N] * N,
-            compute=by_theory(settled(ALPHA, ALPHA, FINE, x=(0.0,) * N).rates.tolist()),
+            compute=by_theory(settled(ALPHA, ALPHA, SMALL_STEP, x=(0.0,) * N).rates.tolist()),
             prints=FORMULA_AT_OUR_NUMBERS,
-            tolerance=4 * FINE * CAPACITY / N,
+            tolerance=4 * SMALL_STEP * CAPACITY / N,
             note=f"printed: c/n, with c {CAPACITY:g} pkt/s; computed: the rates at which rule (1) "
-            f"comes to rest, with alpha = beta = {ALPHA:g} and last steps of {FINE:g} packets; 4 "
-            "sources with different delays, 0.1 to 0.3 s. Tolerance: four steps relative to alpha.",
+            f"comes to rest, with alpha = beta = {ALPHA:g} and last steps of {SMALL_STEP:g} "
+            "packets; 4 sources with different delays, 0.1 to 0.3 s. Tolerance: four steps "
+            "relative to alpha.",
         ),
         *(
             Record(
@@ -329,7 +336,7 @@ def particular_cases() -> list[Record]:
                 note="pkt/s. printed: the sum of c/(n S_n - (i-1) S_(i-1)) over i; computed: the "
                 "sum of the rates that solve (6), which is c.",
             )
-            for k in (2, *SOURCES)
+            for k in (2, *SOURCE_COUNTS)
         ),
     ]
 
@@ -354,9 +361,9 @@ def advantage(rates: Floats) -> Floats:
 
 
 def slope(f: Callable[[float], float], at: float) -> float:
-    """Derivative by central differences, with steps h and 2 h and Richardson's extrapolation.
+    """Derivative of ``f`` at ``at`` by central differences with Richardson's extrapolation.
 
-    The error is of order h^4.
+    The steps are h and 2 h, so the error is of order h^4.
     """
 
     def central(step: float) -> float:

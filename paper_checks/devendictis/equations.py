@@ -22,9 +22,9 @@ from paper_checks.circulation import circulate
 from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 from paper_checks.senders import growth
 
-T = 0.08  # s, our choice, since the paper states none
+T = 0.08  # s, the RTT without queueing; our choice, since the paper states none
 B = 20.0  # packets, the buffer of figure 4
-M = MU * T  # packets that the path holds while none waits
+M = MU * T  # packets that the path holds while none waits; MU is the capacity mu, pkt/s
 
 # texts for the notes of records
 CASE = f"mu T {M:g} packets (we chose T = 80 ms), alpha {ALPHA:g}."
@@ -37,8 +37,9 @@ def _simulated(item: str, printed: Any, computed: Any, note: str) -> Record:
     """A record of a printed formula, beside a value from the simulation ``circulate``.
 
     In this simulation packets circulate between sources and a link, and the windows of the sources
-    are constant. ``printed`` is what the printed formula gives for numbers that we chose, and
-    ``computed`` is the value from the simulation.
+    are constant. ``item`` is the record's name, ``printed`` is what the printed formula gives for
+    numbers that we chose, and ``computed`` is the value from the simulation. ``note`` begins the
+    record's note.
     """
     return Record(
         item,
@@ -54,9 +55,11 @@ def _simulated(item: str, printed: Any, computed: Any, note: str) -> Record:
 def equation(
     item: str, printed: Any, computed: Any, note: str, erratum: str = "", tolerance: float = 1e-6
 ) -> Record:
-    """A record of a printed formula, beside a value that follows from its premises in another way.
+    """A record of a printed formula, compared with a value found without this formula.
 
-    ``erratum`` is the corrected formula if the print is wrong.
+    ``printed`` is what the formula gives for numbers that we chose.  ``computed`` follows from the
+    formula's premises in another way, such as by counting.  ``erratum`` is the corrected formula if
+    the print is wrong.
     """
     return Record(
         item,
@@ -113,9 +116,10 @@ def window_rules() -> list[Record]:
 
 
 def _window_at_rest(reno: float = 0.0) -> float:
-    """Vegas's window by the paper's rule (3) after many ACKs, beside a fixed Reno window.
+    """Vegas's window, packets, after so many ACKs that it only rises and falls by 1/W packets.
 
-    From then on the window W only rises and falls by 1/W packets.  ``reno`` is Reno's window.
+    Each ACK changes the window W by the paper's rule (3): by 1/W, upwards if Vegas's backlog is at
+    most alpha, else downwards.  ``reno`` is Reno's window, which does not change.
     """
     W = 1.0
     for _ in range(20_000):
@@ -140,7 +144,7 @@ def _ack_by_ack(W: float, rounds: int) -> list[float]:
 def _backlog(V: float, q: float) -> float:
     """Vegas's backlog (the paper's Diff) with the window V if q packets wait, packets.
 
-    The RTT is then T + q/mu.
+    The RTT is then T + q/mu, with the capacity mu and the RTT T without queueing.
     """
     return (V / T - V / (T + q / MU)) * T
 
@@ -158,7 +162,8 @@ def _at_the_loss(V: float, R: float) -> tuple[float, float]:
     """The windows of Vegas and Reno when B + 1 packets wait, so that one is lost.
 
     B packets fit into the buffer, and M others are on their way.  V and R are the windows at the
-    beginning of the cycle.  Each ACK changes a window: Vegas's by rule (3), Reno's by 1/R.
+    beginning of the cycle, in packets.  Each ACK changes a window: Vegas's by rule (3), upwards
+    while its backlog is at most alpha, and Reno's by 1/R.
     """
     while V + R < M + B + 1:
         RTT = max(T, (V + R) / MU)
@@ -386,11 +391,36 @@ def phases() -> list[Record]:
 
 
 def _most_without_wait(pipe: float) -> int:
-    """The most packets that circulate without a queue on a path that holds ``pipe`` packets."""
+    """The most packets that circulate without a queue on a path that holds ``pipe`` packets.
+
+    It is found by simulating one packet more each time, until one has to wait.
+    """
     n = 1
     while circulate([n + 1], MU, pipe / MU).waiting < 1e-6:
         n += 1
     return n
+
+
+def _length_of_phase_2(V_a: float) -> float:
+    """The number of mini-cycles (round trips) in phase 2 of a cycle, by Brent's method.
+
+    Phase 2 begins in mini-cycle a with a full link, an empty queue and Vegas's window ``V_a``. In
+    its k mini-cycles both windows grow by k packets, so the queue becomes q = 2 k. The phase ends
+    when Vegas's window has grown to its equilibrium window (7), alpha (M + q)/q.
+    """
+    return float(
+        brentq(lambda k: V_a + k - ALPHA * (M + 2 * k) / (2 * k), 1e-6, 1e3, xtol=1e-13, rtol=1e-14)
+    )
+
+
+def _window_beside(R: float) -> float:
+    """Vegas's equilibrium window beside a Reno window of ``R`` packets, by Brent's method, packets.
+
+    It is the root V of equation (7), V q = alpha (M + q), with the queue q = V + R - M.
+    """
+    return float(
+        brentq(lambda V: V * (V + R - M) - ALPHA * (V + R), max(M - R, 0) + 1e-9, 1e4, xtol=1e-12)
+    )
 
 
 def _equilibrium_phase() -> list[Record]:
@@ -401,11 +431,7 @@ def _equilibrium_phase() -> list[Record]:
     path holds M = mu T others.
     """
     a, V_a = 10.0, 9.0  # mini-cycle a, and the window W_V(a) in it, packets
-    # In the k = b - a mini-cycles of phase 2 both windows grow by k packets, so q = 2 k.  Phase 2
-    # ends when Vegas's window has grown to the equilibrium window (7), alpha (M + q)/q.
-    solved_k = float(
-        brentq(lambda k: V_a + k - ALPHA * (M + 2 * k) / (2 * k), 1e-6, 1e3, xtol=1e-13, rtol=1e-14)
-    )
+    solved_k = _length_of_phase_2(V_a)
     # b as the paper prints it, which solves (16)
     printed_b = a + (-(V_a - ALPHA) + np.sqrt((V_a - ALPHA) ** 2 + 2 * ALPHA * M)) / 2
     k = printed_b - a
@@ -413,17 +439,7 @@ def _equilibrium_phase() -> list[Record]:
     # (17): Vegas's windows in these mini-cycles
     C = R - ALPHA - M
     printed = (-C + np.sqrt(C**2 + 4 * ALPHA * R)) / 2
-    solved = [
-        float(
-            brentq(  # the root of (7), V q = alpha (M + q), with q = V + R_i - M
-                lambda V, R_i=R_i: V * (V + R_i - M) - ALPHA * (V + R_i),
-                max(M - R_i, 0) + 1e-9,
-                1e4,
-                xtol=1e-12,
-            )
-        )
-        for R_i in R
-    ]
+    solved = [_window_beside(R_i) for R_i in R]
     # by how many packets the queue grows from one of these mini-cycles to the next
     queue_steps = np.diff([V + R_i - M for V, R_i in zip(solved, R, strict=True)])
     return [

@@ -17,7 +17,7 @@ from paper_checks.devendictis.scenes import (
     NO_T,
     ROOM,
     RUN,
-    TIMES,
+    T_TRIED,
     Form,
     model,
     with_room,
@@ -39,8 +39,9 @@ def _change_with_capacity(form: Form, T: float) -> float:
 def _least_change_in_whole(times: tuple[float, ...]) -> float:
     """Least ``_change_with_capacity`` over ``times`` if the sums have whole mini-cycles.
 
-    The buffer holds 20 or 19 waiting packets; 19 is what a limit of 20 in ns-2 leaves.  T and mu
-    affect the ratio only through their product mu T.
+    The buffer holds 20 or 19 waiting packets; 19 is what a limit of 20 in ns-2 leaves.
+    ``section_3`` has the capacity ``MU``.  But T and mu affect the ratio only through their product
+    mu T, so a T that is 4000/MU times as long has the effect of a capacity of 4000 pkt/s.
     """
     return min(
         whole_minicycles.section_3(4000 / MU * T, B, way)
@@ -66,18 +67,22 @@ def _errors_as_in_figure_3(runs: Runs) -> Found:
     """
 
     def errors(T: float, mu: float, form: Form) -> np.ndarray:
-        """Errors of the model for Vegas and for Reno, percent of ns-2's throughput."""
+        """Errors of the model for Vegas and for Reno, percent of ns-2's throughput.
+
+        ``T`` is the RTT without waiting, s, and ``mu`` the capacity, pkt/s.  ``form`` chooses
+        between the printed formulas and those that we derived.
+        """
         return np.asarray(
             100 * (np.array(model(T, 20.0, form, mu)) / runs(with_room(T, 20.0, mu)).mean - 1)
         )
 
     texts, within = [], []
-    for T in TIMES:
+    for T in T_TRIED:
         printed = [errors(T, mu, "printed") for mu in CAPACITIES]
         within += [abs(vegas) <= 12.2 and abs(reno) <= 9.9 for vegas, reno in printed]
         text = "; ".join(f"{vegas:.1f} and {reno:.1f}" for vegas, reno in printed)
         texts.append(f"{1e3 * T:g} ms: {text}")
-    derived = [errors(T, mu, "derived") for T in TIMES for mu in CAPACITIES]
+    derived = [errors(T, mu, "derived") for T in T_TRIED for mu in CAPACITIES]
     low, high = np.min(derived, axis=0), np.max(derived, axis=0)
     detail = (
         "Errors of the model in percent, for Vegas and Reno, at each T and capacity: "
@@ -94,7 +99,7 @@ def _hardly_varies(runs: Runs) -> Found:
     It may vary by 10 %.  The result is left open if it depends on T, the RTT without waiting.
     """
     texts, within = [], []
-    for T in TIMES:
+    for T in T_TRIED:
         found = [float(v / r) for v, r in (runs(with_room(T, 20.0, mu)).mean for mu in CAPACITIES)]
         within.append(max(found) / min(found) < 1.1)
         texts.append(f"{1e3 * T:g} ms: {', '.join(f'{f:.3f}' for f in found)}")

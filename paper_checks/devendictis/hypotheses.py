@@ -13,6 +13,7 @@ from functools import partial
 from paper_checks.checks import FORMULA_AT_OUR_NUMBERS, Found, Record, by_theory
 from paper_checks.devendictis.scenes import (
     ALPHA,
+    AVERAGED_FOR,
     BUFFERS,
     FORMS,
     LAM,
@@ -20,9 +21,8 @@ from paper_checks.devendictis.scenes import (
     NO_T,
     ROOM,
     RUN,
-    SPAN,
-    TIMES,
-    TRIED,
+    T_TRIED,
+    T_TRIED_AS_TEXT,
     model,
     vegas_alone,
     with_limit,
@@ -132,13 +132,14 @@ def _link_idle_at_times(runs: Runs) -> Found:
     """Whether the link is idle at times, for each buffer and each RTT T.
 
     By the paper's hypothesis 4 the buffer is empty when congestion avoidance begins after a loss.
-    The link is idle only while the buffer is empty.
+    The link is idle only while the buffer is empty.  So if the link is never idle, the hypothesis
+    is wrong.
     """
-    used = {(T, B): runs(with_room(T, B)).utilization for T in TIMES for B in BUFFERS}
+    used = {(T, B): runs(with_room(T, B)).utilization for T in T_TRIED for B in BUFFERS}
     text = "; ".join(
-        f"B = {B:g}: {', '.join(f'{100 * used[T, B]:.1f}' for T in TIMES)}" for B in BUFFERS
+        f"B = {B:g}: {', '.join(f'{100 * used[T, B]:.1f}' for T in T_TRIED)}" for B in BUFFERS
     )
-    return Found(max(used.values()) < 0.999, detail=f"Percent used, {TRIED}: {text}.")
+    return Found(max(used.values()) < 0.999, detail=f"Percent used, {T_TRIED_AS_TEXT}: {text}.")
 
 
 def _vegas_losses(B: float, runs: Runs) -> Found:
@@ -146,11 +147,11 @@ def _vegas_losses(B: float, runs: Runs) -> Found:
 
     The result's detail has Reno's losses.
     """
-    lost = [100 * runs(with_room(T, B)).loss_rate for T in TIMES]  # percent of Vegas's, of Reno's
+    lost = [100 * runs(with_room(T, B)).loss_rate for T in T_TRIED]  # percent of Vegas's, of Reno's
     vegas, reno = (", ".join(f"{percent[i]:.3f}" for percent in lost) for i in (0, 1))
     return Found(
         all(percent[0] > 0 for percent in lost),
-        detail=f"Percent lost, {TRIED}: Vegas {vegas}; Reno {reno}.",
+        detail=f"Percent lost, {T_TRIED_AS_TEXT}: Vegas {vegas}; Reno {reno}.",
     )
 
 
@@ -161,21 +162,21 @@ def _no_timeouts(runs: Runs) -> Found:
     for each source that lost packets.
     """
     found: dict[str, list[float]] = {}  # by source and buffer: the quotient at each T
-    for B, T in itertools.product(BUFFERS, TIMES):
+    for B, T in itertools.product(BUFFERS, T_TRIED):
         measured = runs(with_limit(T, B))
         for name, rate, loss, resent in zip(
             ("Vegas", "Reno"), measured.mean, measured.loss_rate, measured.retransmits, strict=True
         ):
             if loss > 0:
                 # of the packets sent, the part 1 - loss is delivered and the part loss is lost
-                lost = SPAN * rate * loss / (1 - loss)
+                lost = AVERAGED_FOR * rate * loss / (1 - loss)
                 found.setdefault(f"{name} at B = {B:g}", []).append(float(resent) / lost)
     text = "; ".join(
         f"{name} {', '.join(f'{ratio:.3f}' for ratio in ratios)}" for name, ratios in found.items()
     )
     return Found(
         max(map(max, found.values())) < 1.01,
-        detail=f"Sent again over lost, {TRIED}: {text}.",
+        detail=f"Sent again over lost, {T_TRIED_AS_TEXT}: {text}.",
     )
 
 

@@ -16,18 +16,18 @@ from vegasmodel.scenario import Drop, Scenario, load
 
 __all__ = [
     "ALPHA",
+    "AVERAGED_FOR",
     "BUFFERS",
     "FORMS",
     "LAM",
     "MU",
     "NO_T",
-    "PART",
     "ROOM",
     "RUN",
-    "SPAN",
     "SPANS",
-    "TIMES",
-    "TRIED",
+    "SPAN_LENGTH",
+    "T_TRIED",
+    "T_TRIED_AS_TEXT",
     "Form",
     "ScenarioAt",
     "model",
@@ -39,12 +39,12 @@ __all__ = [
 
 # mu, pkt/s; alpha, packets; lambda, by which a loss multiplies Vegas's window
 MU, ALPHA, LAM = 1080.0, 3.0, 0.75
-TIMES = (0.04, 0.06, 0.08, 0.16)  # s, the T for which we ran ns-2
-TRIED = f"T of {', '.join(f'{1e3 * T:g}' for T in TIMES)} ms"
+T_TRIED = (0.04, 0.06, 0.08, 0.16)  # s, the T for which we ran ns-2
+T_TRIED_AS_TEXT = f"T of {', '.join(f'{1e3 * T:g}' for T in T_TRIED)} ms"
 BUFFERS = (5.0, 10.0, 20.0, 30.0)  # packets, the buffers that the text names
-SPAN = 400.0  # s, over which the paper averages
+AVERAGED_FOR = 400.0  # s, over which the paper averages
 # we count the cycles in spans of one run: the length of a span, s, and the number of spans
-PART, SPANS = 40.0, 5
+SPAN_LENGTH, SPANS = 40.0, 5
 NO_T = "The paper does not state T, the propagation delay."
 RUN = "ns-2 2.35, mean of 3 seeds with starts moved by up to 0.5 s, 200 to 600 s."
 ROOM = (
@@ -88,12 +88,12 @@ def with_room(T: float, B: float, mu: float = MU) -> Scenario:
 def one_span(k: int) -> Scenario:
     """The scenario of figure 4 with T = 80 ms, in one run, measured over a part of its time.
 
-    This part is the ``k``-th span of ``PART`` seconds after 200 s.  So the numbers of cycles in
-    different spans of one run can be compared.
+    This part is the ``k``-th span of ``SPAN_LENGTH`` seconds after 200 s.  So the numbers of cycles
+    in different spans of one run can be compared.
     """
     base = with_room(0.08, 20.0)
-    begin = 200.0 + k * PART
-    run = dataclasses.replace(base.run, runs=1, warmup=begin, duration=begin + PART)
+    begin = 200.0 + k * SPAN_LENGTH
+    run = dataclasses.replace(base.run, runs=1, warmup=begin, duration=begin + SPAN_LENGTH)
     return dataclasses.replace(base, name=f"{base.name}-from-{begin:g}-s", run=run)
 
 
@@ -101,7 +101,8 @@ def one_span(k: int) -> Scenario:
 def vegas_alone(*dropped: int, T: float = 0.08) -> Scenario:
     """The scenario of a Vegas source alone, if the link drops the packets numbered ``dropped``.
 
-    Averages begin at 7 s, because the window still grows before.
+    Averages begin at 7 s, because the window still grows before.  ``T`` is the RTT without waiting,
+    s.
     """
     base = with_limit(T, 20.0)
     drops = (Drop(flow=base.flows[0].name, packets=dropped),) if dropped else ()

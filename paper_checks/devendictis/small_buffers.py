@@ -29,7 +29,7 @@ def small_buffers() -> list[Record]:
     11 and a = 8 are whole numbers: N is the number of mini-cycles in a cycle, and in mini-cycle a
     the link becomes full.
     """
-    pipe, buffer, lam = 54.0, 5.0, 0.75  # mu T and B in packets, lambda
+    pipe, buffer, lam = 54.0, 5.0, 0.75  # mu T and B in packets; lambda, Vegas's factor at a loss
     sum_at_loss = pipe + buffer + 1  # of both windows, packets
     V_N, R_N, N = _cycle(sum_at_loss, lam)
     vegas = [lam * V_N + i for i in range(N)]  # windows in mini-cycles 1 to N

@@ -19,18 +19,18 @@ from paper_checks.devendictis import whole_minicycles
 from paper_checks.devendictis.figure_4 import figure_4
 from paper_checks.devendictis.scenes import (
     ALPHA,
+    AVERAGED_FOR,
     BUFFERS,
     FORMS,
     LAM,
     MU,
     NO_T,
-    PART,
     ROOM,
     RUN,
-    SPAN,
+    SPAN_LENGTH,
     SPANS,
-    TIMES,
-    TRIED,
+    T_TRIED,
+    T_TRIED_AS_TEXT,
     Form,
     ScenarioAt,
     model,
@@ -41,18 +41,19 @@ from paper_checks.devendictis.scenes import (
 )
 from paper_checks.runs import Runs
 
-SCAN = np.geomspace(0.001, 20.0, 2000)  # s, the T for which we evaluate the formulas
+T_SCANNED = np.geomspace(0.001, 20.0, 2000)  # s, the T for which we evaluate the formulas
 
 
 def ratios(B: float, form: Form) -> np.ndarray:
     """Vegas's throughput over Reno's by the model (Lambda_Vegas/Lambda_Reno), at many RTTs T.
 
-    They are those T of ``SCAN`` for which hypothesis 2 of the paper holds: the path holds more
-    packets than the buffer, mu T > B.  ``form`` is the printed or the derived form of the model.
+    They are those T of ``T_SCANNED`` (0.001 to 20 s) for which hypothesis 2 of the paper holds: the
+    path holds more packets than the buffer, mu T > B.  ``form`` chooses the formulas: those that
+    the paper prints, or those that we derived.
     """
     from vegasmodel.equilibrium import minicycle
 
-    T = SCAN[MU * SCAN > B]
+    T = T_SCANNED[MU * T_SCANNED > B]
     vegas, reno = minicycle.throughput(MU, T, B, ALPHA, LAM, form=form)
     return np.asarray(vegas / reno)
 
@@ -64,7 +65,9 @@ def appendix(T: float, B: float, form: Form) -> tuple[float, float]:
     """Throughputs of Vegas and Reno at a buffer below B_th, pkt/s, by appendix A of the paper.
 
     They are the packets of a cycle, from one loss to the next, over its duration Delta.  ``form``
-    chooses between the printed formula for Delta and the one that we derived.
+    chooses between the printed formula for Delta and the one that we derived.  ``T`` is the RTT
+    without waiting in s, ``MU`` the capacity in pkt/s, and ``LAM`` the factor of Vegas's window at
+    a loss.
     """
     # the formulas of appendix A, where equations have no numbers
     M = MU * T  # packets that the path holds while none waits
@@ -109,9 +112,13 @@ def _largest_error(source: int, printed: float, runs: Runs) -> Found:
     def largest(
         scenario_at: ScenarioAt, form: Form, without: tuple[float, ...]
     ) -> list[tuple[float, float]]:
-        """For each RTT T the largest error over the buffers but ``without``, and its buffer."""
+        """For each RTT T the largest error over the buffers but ``without``, and its buffer.
+
+        ``scenario_at`` makes ns-2's scenario from T and the buffer, and ``form`` chooses the
+        formulas of the model: the printed ones, or those that we derived.
+        """
         found = []
-        for T in TIMES:
+        for T in T_TRIED:
             sizes = {B: abs(e) for B, e in errors(source, T, runs, scenario_at, form).items()}
             B = max((b for b in sizes if b not in without), key=lambda b: sizes[b])
             found.append((sizes[B], B))
@@ -129,11 +136,11 @@ def _largest_error(source: int, printed: float, runs: Runs) -> Found:
             found = largest(scenario_at, form, without)
             texts.append(", ".join(f"{error:.1f} % (B = {B:g})" for error, B in found))
             all_errors += [error for error, _ in found] if scenario_at is with_room else []
-    at_5 = ", ".join(f"{errors(source, T, runs, form='derived')[5.0]:.1f}" for T in TIMES)
+    at_5 = ", ".join(f"{errors(source, T, runs, form='derived')[5.0]:.1f}" for T in T_TRIED)
     detail = (
-        f"Largest error over B of 5, 20 and 30, at {TRIED}: {texts[0]}; over B of 5, 10, 20 and "
-        f"30: {texts[1]}. If ns-2's limit is B itself: {texts[2]}; with B = 10: {texts[3]}. By the "
-        "formulas as we derived them, by which the authors may have drawn their curves: "
+        f"Largest error over B of 5, 20 and 30, at {T_TRIED_AS_TEXT}: {texts[0]}; over B of 5, 10, "
+        f"20 and 30: {texts[1]}. If ns-2's limit is B itself: {texts[2]}; with B = 10: {texts[3]}. "
+        "By the formulas as we derived them, by which the authors may have drawn their curves: "
         f"{texts[4]}; with B = 10: {texts[5]}; at B = 5 alone {at_5} %"
     )
     if min(all_errors) < printed < max(all_errors):
@@ -226,13 +233,13 @@ def _by_ns2(B: float, runs: Runs) -> tuple[list[float], str]:
     The text also has the ratios with B as ns-2's limit, which counts the packet in transmission.
     """
     waiting, limit = (
-        [ratio_at(B, T, runs, scenario_at) for T in TIMES]
+        [ratio_at(B, T, runs, scenario_at) for T in T_TRIED]
         for scenario_at in (with_room, with_limit)
     )
     texts = [", ".join(f"{ratio:.2f}" for ratio in found) for found in (waiting, limit)]
     text = (
-        f"By ns-2 2.35, at {TRIED}: {texts[0]} if {B:g} packets can wait; {texts[1]} with a limit "
-        f"of {B:g}."
+        f"By ns-2 2.35, at {T_TRIED_AS_TEXT}: {texts[0]} if {B:g} packets can wait; {texts[1]} "
+        f"with a limit of {B:g}."
     )
     return waiting, text
 
@@ -246,7 +253,8 @@ def _outperforms(runs: Runs) -> Found:
 def _ends_of_window(T: float, runs: Runs) -> tuple[float, float]:
     """The least and the largest window of a Vegas source alone, each minus alpha + mu T, packets.
 
-    alpha + mu T is the window with which alpha packets wait.  Both windows are from 30 s on.
+    alpha + mu T is the window with which alpha packets wait: the path holds mu T packets, with the
+    capacity mu and the RTT T without waiting.  Both windows are from 30 s on.
     """
     base = vegas_alone(T=T)
     long = dataclasses.replace(base.run, duration=90.0, warmup=30.0)
@@ -263,12 +271,12 @@ def _oscillation(runs: Runs) -> tuple[list[float], list[float], str]:
     window minus alpha + mu T, the window at rest.  The third value is a text with the least and
     largest windows.
     """
-    ends = [_ends_of_window(T, runs) for T in TIMES]
+    ends = [_ends_of_window(T, runs) for T in T_TRIED]
     text = ", ".join(f"{least:.2f} to {largest:.2f}" for least, largest in ends)
     return (
         [largest - least for least, largest in ends],
         [least for least, _ in ends],
-        f"Least and largest, {TRIED}: {text}.",
+        f"Least and largest, {T_TRIED_AS_TEXT}: {text}.",
     )
 
 
@@ -315,11 +323,11 @@ def _falls_to_zero() -> Found:
         texts.append(f"{form} form {', '.join(f'{rate:.0f}' for rate in rates)}")
         falls.append(rises(rates[::-1]))
     # throughputs with a buffer of nearly mu T
-    ends = ", ".join(f"{model(T, 0.93 * MU * T, 'printed')[0]:.0f}" for T in TIMES)
+    ends = ", ".join(f"{model(T, 0.93 * MU * T, 'printed')[0]:.0f}" for T in T_TRIED)
     return Found(
         all(falls),
         detail=f"pkt/s at T of 80 ms and B of 5, 10, 20, 30, 50, 80: {'; '.join(texts)}. By the "
-        f"printed form at B = 0.93 mu T, {TRIED}: {ends}.",
+        f"printed form at B = 0.93 mu T, {T_TRIED_AS_TEXT}: {ends}.",
         undecided="The paper does not state T, and it decides. The throughput falls as the buffer "
         "grows; but by hypothesis 2 the buffer stays below mu T, and there the throughput is above "
         "or below a tenth of the link, depending on T.",
@@ -329,9 +337,10 @@ def _falls_to_zero() -> Found:
 def _buffer_at_excess(alpha: float, excess: float) -> float:
     """The buffer at which Vegas's window at the loss exceeds its equilibrium window by ``excess``.
 
-    The equilibrium window is that of equation (7) with the threshold ``alpha``.  All are in
-    packets.  With ``excess`` = 0 the result is B_th: at smaller buffers a loss comes before Vegas
-    reaches its equilibrium.
+    The first is (M + B + 1)/(3 - 2 lambda) by appendix A, where ``LAM`` is lambda, the factor of
+    Vegas's window at a loss.  The second is alpha (M + B)/B by equation (7), with the threshold
+    ``alpha``.  All are in packets.  With ``excess`` = 0 the result is B_th: at smaller buffers a
+    loss comes before Vegas reaches its equilibrium.
     """
     M = MU * 0.08  # packets that the path holds while none waits
     return float(
@@ -438,7 +447,8 @@ def thresholds() -> list[Record]:
 def _period(T: float) -> float:
     """Seconds from loss to loss at the buffer of figure 4, by the model with hypothesis 5.
 
-    By this hypothesis both sources lose a packet when the buffer overflows.
+    By this hypothesis both sources lose a packet when the buffer overflows.  ``T`` is the RTT
+    without waiting, s.
     """
     from vegasmodel.equilibrium import minicycle
 
@@ -450,15 +460,17 @@ def _equal_cycles(runs: Runs) -> Found:
 
     A loss of Reno ends each cycle.  Cycles are compared with the model's at several RTTs T.
     """
-    pairs = [(SPAN / float(runs(with_room(T, 20.0)).retransmits[1]), _period(T)) for T in TIMES]
+    pairs = [
+        (AVERAGED_FOR / float(runs(with_room(T, 20.0)).retransmits[1]), _period(T)) for T in T_TRIED
+    ]
     text = "; ".join(f"{measured:.2f} and {model:.2f} s" for measured, model in pairs)
     counts = [int(runs(one_span(k)).retransmits[1]) for k in range(SPANS)]
     return Found(
         max(counts) - min(counts) <= 1
         and all(abs(measured / model - 1) < 0.1 for measured, model in pairs),
-        detail=f"Cycles in each span of {PART:g} s from 200 s on, T 80 ms: "
+        detail=f"Cycles in each span of {SPAN_LENGTH:g} s from 200 s on, T 80 ms: "
         f"{', '.join(str(count) for count in counts)}. Mean time from loss to loss, by ns-2 and by "
-        f"the model, {TRIED}: {text}.",
+        f"the model, {T_TRIED_AS_TEXT}: {text}.",
     )
 
 

@@ -24,14 +24,15 @@ __all__ = ["WAYS", "appendix_a", "at_figure_3", "section_3"]
 Way = Callable[[float], float]  # a way of rounding a number to a whole one
 WAYS: dict[str, Way] = {"down": np.floor, "to the nearest": np.rint, "up": np.ceil}
 # The T that we try, s, in steps of 0.1 ms.  By hypothesis 2 mu T exceeds each buffer of figure 3.
-SCAN = np.arange(np.ceil(1e4 * max(BUFFERS) / MU), 2000.0) / 1e4
+T_SCANNED = np.arange(np.ceil(1e4 * max(BUFFERS) / MU), 2000.0) / 1e4
 
 
 def section_3(T: float, B: float, way: Way) -> float:
     """Vegas's packets in a cycle over Reno's, by the printed formulas of section 3.
 
-    They are for buffers B above the threshold B_th.  ``T`` is the RTT without waiting, s; ``way``
-    is how mini-cycles (round trips) are rounded to whole numbers.
+    They are for buffers B (packets) above the threshold B_th.  ``T`` is the RTT without waiting, s;
+    ``way`` is how mini-cycles (round trips) are rounded to whole numbers.  The capacity is ``MU``.
+    A loss multiplies Vegas's window by ``LAM``, and Vegas keeps a backlog of ``ALPHA`` packets.
     """
     M = MU * T
     V_N, R_N = ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1  # windows at the loss
@@ -51,7 +52,8 @@ def section_3(T: float, B: float, way: Way) -> float:
 def appendix_a(T: float, B: float, way: Way) -> float:
     """Vegas's packets in a cycle over Reno's, by appendix A, for buffers below the threshold B_th.
 
-    ``T``, ``B`` and ``way`` are those of ``section_3``.
+    Both windows then grow until the loss.  It multiplies Vegas's by ``LAM``, and halves Reno's.
+    The arguments are those of ``section_3``.
     """
     V_N = (MU * T + B + 1) / (3 - 2 * LAM)  # Vegas's window at the loss
     V_1, R_1 = LAM * V_N, (1 - LAM) * V_N  # Reno's window at the loss is 2 (1 - LAM) V_N
@@ -63,13 +65,15 @@ def appendix_a(T: float, B: float, way: Way) -> float:
 def at_figure_3(
     ratio: Callable[[float, float, Way], float], B: float, printed: float
 ) -> tuple[float, str]:
-    """The largest value of ``ratio`` over the T of ``SCAN`` and the ways of rounding, and a text.
+    """The largest value of ``ratio`` over all T of ``T_SCANNED`` and ways of rounding, and a text.
 
-    ``ratio`` is ``section_3`` or ``appendix_a``.  The text says at which T each way of rounding
-    gives the value ``printed``; it is empty if none does.
+    ``ratio`` is ``section_3`` or ``appendix_a``, and ``B`` the buffer in packets.  The text says at
+    which T each way of rounding gives the value ``printed``; it is empty if none does.
     """
-    values = {name: np.array([ratio(T, B, way) for T in SCAN]) for name, way in WAYS.items()}
-    hits = {name: SCAN[abs(found - printed) <= rounding(0.01)] for name, found in values.items()}
+    values = {name: np.array([ratio(T, B, way) for T in T_SCANNED]) for name, way in WAYS.items()}
+    hits = {
+        name: T_SCANNED[abs(found - printed) <= rounding(0.01)] for name, found in values.items()
+    }
     text = "; ".join(
         f"{name}, {1e3 * T.min():.0f} to {1e3 * T.max():.0f} ms"
         for name, T in hits.items()

@@ -12,14 +12,20 @@ import itertools
 from collections.abc import Callable
 
 from paper_checks.checks import Found, Record, from_printed_numbers
-from paper_checks.evaluation.figures import AXIS, LOSS_BASED, MBIT, NO_PICTURE, holds
+from paper_checks.evaluation.figures import (
+    BUFFERS_OF_3_3_2,
+    LOSS_BASED,
+    MBIT_PER_PACKET,
+    NO_PICTURE,
+    holds,
+)
 from paper_checks.evaluation.readings import STARTS, with_both_starts
 from paper_checks.evaluation.red import SETTINGS, with_each_red
 from paper_checks.evaluation.scenes import pair, trio
 from paper_checks.evaluation.tables import CAPACITY, ratio
 from paper_checks.runs import Runs
 from paper_checks.spread import (
-    LIMIT,
+    LARGEST_TOLERANCE,
     MAJORITY_NOTE,
     SOURCE_WORD,
     for_each_seed,
@@ -126,12 +132,13 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
     """The ``compute`` function for the buffer at which ``law`` and Vegas have equal throughputs.
 
     With a smaller buffer Vegas gets more, with a larger one less.  ``printed`` is the buffer that
-    the paper states.  Buffers are in packets; those that ns-2 runs are the chart's (``AXIS``).
+    the paper states.  Buffers are in packets; ns-2 runs those of the paper's chart
+    (``BUFFERS_OF_3_3_2``).
     """
 
     def compute(runs: Runs) -> Found:
         """The buffer at which ``law`` and Vegas get the same, as the median over the seeds."""
-        scenes = [pair(law, "vegas", buffer=B) for B in AXIS]
+        scenes = [pair(law, "vegas", buffer=B) for B in BUFFERS_OF_3_3_2]
         values = for_each_seed(runs, scenes, _buffer_of_equality)
         means = [runs(jittered(scene)).mean for scene in scenes]
         leads = [float(of_law - of_vegas) / CAPACITY for of_law, of_vegas in means]
@@ -144,7 +151,11 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
             f"less that of Vegas, at buffers of 4, 7, 10, 15, 50: {text}."
         )
         return majority_of_seeds(
-            values, printed=printed, tolerance=LIMIT * printed, detail=detail, described=described
+            values,
+            printed=printed,
+            tolerance=LARGEST_TOLERANCE * printed,
+            detail=detail,
+            described=described,
         )
 
     return compute
@@ -183,9 +194,12 @@ def _share_grows(law: str, red: bool) -> Callable[[Runs], Found]:
 
     def compute(runs: Runs) -> Found:
         """Whether the share of ``law`` beside Vegas is larger at the largest buffer, by seed."""
-        queues = [Red(min_threshold=B / 2, max_threshold=B) if red else None for B in AXIS]
+        queues = [
+            Red(min_threshold=B / 2, max_threshold=B) if red else None for B in BUFFERS_OF_3_3_2
+        ]
         scenes = [
-            pair(law, "vegas", buffer=B, queue=queue) for B, queue in zip(AXIS, queues, strict=True)
+            pair(law, "vegas", buffer=B, queue=queue)
+            for B, queue in zip(BUFFERS_OF_3_3_2, queues, strict=True)
         ]
 
         # ``rates`` has, for each buffer, the rates of ``law`` and of Vegas in the run of one seed
@@ -219,15 +233,15 @@ _RANGES = (round(2.33 / 1.3, 2), round(2.2 / 1.32, 2))
 def _buffer_of_equality(*rates: Floats) -> float | None:
     """The buffer at which Vegas's throughput falls below that of the other law, in packets.
 
-    ``rates`` has both throughputs at each buffer of the paper's chart (``AXIS``), Vegas's second.
-    Between two buffers we interpolate linearly.  The result is ``None`` if Vegas's throughput falls
-    below the other one at no buffer of the chart.
+    ``rates`` has both throughputs at each buffer of the paper's chart (``BUFFERS_OF_3_3_2``),
+    Vegas's second.  Between two buffers we interpolate linearly.  The result is ``None`` if Vegas's
+    throughput falls below the other one at no buffer of the chart.
     """
     leads = [float(other - vegas) for other, vegas in rates]  # at each buffer, in ascending order
     for k in range(1, len(leads)):
         if leads[k - 1] < 0 <= leads[k]:  # Vegas gets more at the buffer k - 1, but not at k
             part = -leads[k - 1] / (leads[k] - leads[k - 1])
-            return AXIS[k - 1] + part * (AXIS[k] - AXIS[k - 1])
+            return BUFFERS_OF_3_3_2[k - 1] + part * (BUFFERS_OF_3_3_2[k] - BUFFERS_OF_3_3_2[k - 1])
     return None
 
 
@@ -235,8 +249,8 @@ def _figure_7() -> list[Record]:
     """The records of section 3.3.3: with higher thresholds Vegas is not at a disadvantage."""
 
     def unbiased(rates: Floats) -> bool:
-        """Whether the first law gets at most 10 % more than Vegas."""
-        return ratio(rates) <= 1 + LIMIT
+        """Whether the first law gets at most 10 % more than Vegas, the second of ``rates``."""
+        return ratio(rates) <= 1 + LARGEST_TOLERANCE
 
     claims = {
         "reno": (
@@ -293,7 +307,7 @@ def _both_thresholds(
     def both(runs: Runs) -> Found:
         """The result of ``compute``, with that for alpha 3 and beta 6 in its detail."""
         found, tried = compute(runs), runs(jittered(trio(B, (3.0, 6.0))))
-        rates = ", ".join(f"{r * MBIT:.3f}" for r in tried.mean)
+        rates = ", ".join(f"{r * MBIT_PER_PACKET:.3f}" for r in tried.mean)
         agree = sum(claim(row) for row in tried.throughput)  # number of seeds
         alike = " within 10 %" if claim is _equal_within_10_percent else ""
         text = f"{TRIED_NOTE}{rates} Mbit/s, {agree} of 5 seeds{alike}."
@@ -304,8 +318,8 @@ def _both_thresholds(
 
 
 def _equal_within_10_percent(rates: Floats) -> bool:
-    """Whether Reno's throughput is SACK's within 10 %."""
-    return abs(ratio(rates) - 1.0) <= LIMIT
+    """Whether Reno's throughput, the first of ``rates``, is within 10 % of SACK's, the second."""
+    return abs(ratio(rates) - 1.0) <= LARGEST_TOLERANCE
 
 
 def _figure_8() -> list[Record]:

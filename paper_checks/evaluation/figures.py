@@ -29,7 +29,7 @@ from paper_checks.evaluation.table_3 import TABLE_3, delays
 from paper_checks.evaluation.tables import CAPACITY, TABLE_2, ratio
 from paper_checks.runs import Runs
 from paper_checks.spread import (
-    LIMIT,
+    LARGEST_TOLERANCE,
     MAJORITY_NOTE,
     SOURCE,
     SOURCE_WORD,
@@ -42,10 +42,10 @@ from paper_checks.spread import (
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Red, Scenario
 
-MBIT = 8000 / 1e6  # Mbit/s of one packet a second
+MBIT_PER_PACKET = 8000 / 1e6  # Mbit/s of one packet a second
 RUN = "ns-2 2.35, the run as described."
 NO_PICTURE = "Our copy lacks the picture; we check what the text says about it."
-AXIS = (4.0, 7.0, 10.0, 15.0, 50.0)  # buffers of the charts in section 3.3.2, packets
+BUFFERS_OF_3_3_2 = (4.0, 7.0, 10.0, 15.0, 50.0)  # buffers of the charts in section 3.3.2, packets
 BUFFERS_OF_3_2_3 = (10.0, 15.0, 20.0, 30.0, 50.0)  # buffers of the charts in section 3.2.3, packets
 LOSS_BASED = ("reno", "sack")
 
@@ -63,13 +63,13 @@ def holds(
     def compute(runs: Runs) -> Found:
         """Whether ``claim`` holds for the throughputs in the runs of most seeds."""
         values = for_each_seed(runs, [scenario], lambda rates: bool(claim(rates)))
-        means = ", ".join(f"{rate * MBIT:.3f}" for rate in runs(jittered(scenario)).mean)
+        means = ", ".join(f"{rate * MBIT_PER_PACKET:.3f}" for rate in runs(jittered(scenario)).mean)
         text = f"{names}: {means} Mbit/s on average."
         if isinstance(scenario.links[0].queue, Red):
             # RED drops at random, so the run whose starts do not move is no special case
             return majority_of_seeds(values, printed=True, tolerance=0.0, detail=text)
         rates = runs(scenario).throughput[0]
-        described = ", ".join(f"{rate * MBIT:.3f}" for rate in rates)
+        described = ", ".join(f"{rate * MBIT_PER_PACKET:.3f}" for rate in rates)
         text += f" The run as described: {described} Mbit/s."
         return majority_of_seeds(
             values, printed=True, tolerance=0.0, detail=text, described=bool(claim(rates))
@@ -98,7 +98,8 @@ BUFFER_DECIDES = "The buffer decides, and the paper does not state that of figur
 def least_window(runs: Runs, law: str, drops: tuple[int, ...], buffer: float = BUFFERS[0]) -> float:
     """The least window of figure 1's source after the link has dropped some packets, in packets.
 
-    ``law`` is the source's congestion control, and ``drops`` has the numbers of these packets.
+    ``law`` is the source's congestion control, ``drops`` has the numbers of these packets, and
+    ``buffer`` is in packets.
     """
     row, source = 1, 0  # of ``window``: row 1 has the least windows
     return float(runs(forced(law, drops, buffer=buffer)).window[row, source])
@@ -272,7 +273,10 @@ def figures_2_to_4() -> list[Record]:
             "figure",
             printed=0.7,
             compute=median_of_seeds(
-                same_law("vegas", 22e-3), lambda r: float(r.min()) * MBIT, printed=0.7, unit=0.1
+                same_law("vegas", 22e-3),
+                lambda r: float(r.min()) * MBIT_PER_PACKET,
+                printed=0.7,
+                unit=0.1,
             ),
             note="Mbit/s; the greater one, 0.8, is the rest of the link. The text does not say "
             f"which source has which. {AS_STATED} {SOURCE} {NO_PICTURE}",
@@ -302,7 +306,7 @@ def _almost_twice(runs: Runs) -> Found:
     described = ratio(runs(scenario).throughput[0])
     text = f"Seeds: {', '.join(f'{v:.2f}' for v in values)}; as described {described:.2f}."
     found = majority_of_seeds(
-        values, printed=2.0, tolerance=LIMIT * 2.0, detail=text, described=described
+        values, printed=2.0, tolerance=LARGEST_TOLERANCE * 2.0, detail=text, described=described
     )
     word = (
         "'Almost twice' is no number, and its meaning decides: the ratio is 2.2 with most seeds, "
@@ -324,7 +328,7 @@ def _figure_3a(law: str) -> Callable[[Runs], Found]:
     def both(runs: Runs) -> Found:
         """The ratio of the sources' rates; the detail has those for other starts and buffers."""
         found = compute(runs)
-        rates = ", ".join(f"{r * MBIT:.3f}" for r in runs(pair(law, law)).throughput[0])
+        rates = ", ".join(f"{r * MBIT_PER_PACKET:.3f}" for r in runs(pair(law, law)).throughput[0])
         text = (
             "In the paper the second source starts 0.5 s later; if both start at 0, ns-2 gives "
             f"{rates} Mbit/s."
@@ -528,6 +532,7 @@ def claims() -> list[Record]:
     ratios = [row[2] for row in TABLE_2.values()]
     beside_vegas = [x for both in ratios if 0.0 in both for x in both if x]
     without_vegas = [x for both in ratios if 0.0 not in both for x in both]
+    # one source with a window of 12 packets, at a link of 100 pkt/s, with an empty RTT of 0.1 s
     packets = circulate([12], 100.0, 0.1)
     return [
         Record(

@@ -10,7 +10,7 @@ import dataclasses
 from functools import cache
 from pathlib import Path
 
-from paper_checks.topology import SHORT, link_by_link
+from paper_checks.topology import USUAL_DELAY, link_by_link
 from vegasmodel.queues import Queue
 from vegasmodel.scenario import Drop, DropTail, Flow, Red, Scenario, load
 
@@ -32,7 +32,7 @@ def pair(
     second: str,
     *,
     buffer: float = 10.0,
-    X: float = SHORT,
+    X: float = USUAL_DELAY,
     starts: tuple[float, float] = (0.0, 0.0),
     warmup: float = 15.0,
     queue: DropTail | Red | None = None,
@@ -55,7 +55,7 @@ def pair(
     name += f"-X-{1e3 * X:g}-ms{'-late' * (starts != (0.0, 0.0))}-from-{warmup:g}-s"
     name += f"-alpha-{thresholds[0]:g}" * (thresholds != (1.0, 3.0))
     scenario = dataclasses.replace(base, name=name, links=(link,), flows=flows, run=run)
-    return scenario if X == SHORT else link_by_link(scenario, (SHORT, X))
+    return scenario if X == USUAL_DELAY else link_by_link(scenario, (USUAL_DELAY, X))
 
 
 def _suffix(queue: Queue) -> str:
@@ -79,7 +79,10 @@ def trio(buffer: float, thresholds: tuple[float, float] = (1.0, 3.0)) -> Scenari
 
 
 def single(law: str, *, loss: float = 0.0, runs: int = 1) -> Scenario:
-    """The paper's topology 1: one source, whose data packets are lost with probability ``loss``."""
+    """The paper's topology 1: one source of ``law``, whose packets are lost at random.
+
+    ``loss`` is the probability that a data packet is lost.
+    """
     base = stored("single")
     link = dataclasses.replace(base.links[0], loss=loss)
     flow = dataclasses.replace(
@@ -93,7 +96,8 @@ def single(law: str, *, loss: float = 0.0, runs: int = 1) -> Scenario:
 def forced(law: str, drops: tuple[int, ...], since: float = 0.2, buffer: float = 50.0) -> Scenario:
     """The scenario of figure 1: topology 1 for 2 s, where the link drops some packets on purpose.
 
-    ``drops`` has the numbers of these packets.  With a buffer of 50 no other packet is lost.
+    The source has the congestion control ``law``, and ``drops`` has the numbers of these packets.
+    With a buffer of 50 no other packet is lost.
     Averages begin at ``since`` s.
     """
     base = single(law)

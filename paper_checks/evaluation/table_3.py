@@ -40,8 +40,8 @@ TABLE_3 = {
 def delays(law: str, X: float) -> Scenario:
     """The scenario of a cell of table 3, with the reading whose result is the record's value.
 
-    By this reading the sources start at 0 and 0.5 s, and packets count from 0 s on.  ``X`` is the
-    delay of the second source's last link, s.
+    By this reading the sources start at 0 and 0.5 s, and packets count from 0 s on.  Both sources
+    have the congestion control ``law``.  ``X`` is the delay of the second source's last link, s.
     """
     return pair(law, law, X=X, starts=(0.0, 0.5), warmup=0.0)
 
@@ -49,8 +49,8 @@ def delays(law: str, X: float) -> Scenario:
 def _readings(law: str, X: float) -> dict[str, Scenario]:
     """The scenarios of a cell of table 3 with each of the four readings.
 
-    The keys are texts that describe the readings.  ``X`` is the delay of the second source's last
-    link, s.
+    The keys are texts that describe the readings.  Both sources have the congestion control
+    ``law``.  ``X`` is the delay of the second source's last link, s.
     """
     return {
         f"{starts}, from {since:g} s on": pair(law, law, X=X, starts=at, warmup=since)
@@ -71,9 +71,10 @@ def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
 
     def compute(runs: Runs) -> Found:
         """The ratio ACK1/ACK2 with the first reading; undecided if the readings differ."""
-        first, *others = _readings(law, X).items()
-        found = median_of_seeds(first[1], _counts(first[1]), printed=printed, unit=0.01)(runs)
-        agreeing, texts = int(agrees(found, printed)), []
+        (_, first), *others = _readings(law, X).items()  # the first reading gives the verdict
+        found = median_of_seeds(first, _counts(first), printed=printed, unit=0.01)(runs)
+        agreeing = int(agrees(found, printed))  # number of readings that give the printed ratio
+        texts = []
         for name, scenario in others:
             statistic = _counts(scenario)
             values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
@@ -109,7 +110,8 @@ LATER_STARTS = (1.0, 2.0)  # s: when the second source starts; the readings have
 def _other_settings(law: str, X: float, printed: float, runs: Runs) -> tuple[str, str]:
     """Two texts on a cell of table 3 with other buffers, and with a later start of source 2.
 
-    ``X`` is the delay of this source's last link, s.
+    Both sources have the congestion control ``law``.  ``X`` is the delay of the last link of source
+    2, s.
 
     The first text says that these settings decide: that is so if the printed ratio lies between the
     ratios with all settings, and else the text is empty.  The second text has the ratios.

@@ -169,7 +169,9 @@ INTERVAL_NOTE = (
 def _transmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
     """The number of packets of source ``i`` that are acknowledged from 14 to 120 s.
 
-    ``described`` is that of the run whose starts do not move, as the paper describes it.
+    The result is the median over the seeds, which move the start times a little.  It is compared
+    with ``printed``, the paper's number.  ``described`` is the number in the run whose starts do
+    not move, as the paper describes it.
     """
     seconds = scenario.run.duration - scenario.run.warmup
     values = for_each_seed(runs, [scenario], counted(i, seconds))
@@ -181,12 +183,13 @@ def _transmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
 
 
 def _retransmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
-    """Compare the number of packets that source ``i`` retransmits from 14 to 120 s with the print.
+    """The number of packets that source ``i`` retransmits from 14 to 120 s.
 
-    The result is the median over runs with different seeds, which move the start times a little.
-    Its detail also gives the number in the run with the start times of the paper ("as described").
-    If the median differs from the print and we know no other reason, the reason is ``INFERRED``:
-    the paper does not state all settings.
+    It is compared with ``printed``, the paper's number. The result is the median over runs with
+    different seeds, which move the start times a little. Its detail also gives the number in the
+    run with the start times of the paper ("as described"). If the median differs from the print and
+    we know no other reason, the reason is ``SETTINGS_INFERRED``: the paper does not state all
+    settings.
     """
     values = [float(runs(one).retransmits[i]) for one in one_scenario_per_seed(scenario)]
     seeds = ", ".join(f"{value:g}" for value in values)
@@ -199,11 +202,11 @@ def _retransmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Foun
         detail=detail,
         described=described,
     )
-    return dataclasses.replace(found, missing=found.missing or INFERRED)
+    return dataclasses.replace(found, missing=found.missing or SETTINGS_INFERRED)
 
 
 BOTH_ENDS = 2.0  # packets: tolerance of the number sent again, one for each end of the interval
-INFERRED = (
+SETTINGS_INFERRED = (
     "The paper states neither this table's buffer nor its interval; 10 packets and 106 s are "
     "inferred from the counts themselves."
 )
@@ -275,7 +278,7 @@ TABLE_4 = {
         80: (12478, 7209, 1.73),
     },
 }
-COUNTED = 105.0  # s: ACKs are counted from 15 s to the end
+COUNTED_SECONDS = 105.0  # s: ACKs are counted from 15 s to the end
 
 
 def red(law: str, maximum: float) -> Scenario:
@@ -325,7 +328,7 @@ def table_4() -> list[Record]:
             where = f"{table}, maxthresh {maximum}"
             misprinted = (law, maximum) == ("reno", 10)  # the sum exceeds what the link carries
             # the smaller count; in the misprinted row, what the link leaves beside the first
-            smaller = min(first, second, CAPACITY * COUNTED - first)
+            smaller = min(first, second, CAPACITY * COUNTED_SECONDS - first)
             for i, (name, count) in enumerate(((law, first), ("vegas", second))):
                 if misprinted and name == "vegas":
                     found.append(_too_large(where, count, first))
@@ -335,7 +338,9 @@ def table_4() -> list[Record]:
                         f"{where}, ACKs of {name}",
                         "table",
                         printed=count,
-                        compute=_count(red(law, maximum), counted(i, COUNTED), count, smaller),
+                        compute=_count(
+                            red(law, maximum), counted(i, COUNTED_SECONDS), count, smaller
+                        ),
                         note=f"{SOURCE} The 10 % are of the smaller of the row's two counts, also "
                         "for the larger one: the counts add up to a full link from 15 to 120 s, so "
                         f"both miss the print by the same number. {SETTINGS} {STARTS}",
@@ -365,7 +370,7 @@ def _too_large(where: str, printed: int, other: int) -> Record:
         f"{where}, ACKs of vegas",
         "table",
         printed=printed,
-        compute=from_printed_numbers(CAPACITY * COUNTED - other),
+        compute=from_printed_numbers(CAPACITY * COUNTED_SECONDS - other),
         tolerance=24.0,
         note="computed: the most that the full link leaves beside the other source. Tolerance: 24 "
         "packets, the most by which another row's sum falls short of the full link.",

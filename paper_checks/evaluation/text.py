@@ -25,7 +25,7 @@ from paper_checks.evaluation.figures import (
 )
 from paper_checks.evaluation.red import SETTINGS, with_each_red
 from paper_checks.evaluation.scenes import pair, single
-from paper_checks.evaluation.tables import CAPACITY, COUNTED, TABLE_2, TABLE_4, red
+from paper_checks.evaluation.tables import CAPACITY, COUNTED_SECONDS, TABLE_2, TABLE_4, red
 from paper_checks.runs import Runs
 from paper_checks.spread import (
     MAJORITY_NOTE,
@@ -62,8 +62,8 @@ def _reno_goes_on_losing(runs: Runs) -> Found:
     found = {law: float(runs(jittered(same_law(law, 1e-3))).retransmits.sum()) for law in laws}
     text = ", ".join(f"{law} {count:g}" for law, count in found.items())
     return Found(
-        found["reno"] > COUNTED,  # packets, and the seconds in which they are counted
-        detail=f"Packets sent again in {COUNTED:g} s, mean of 5 seeds: {text}.",
+        found["reno"] > COUNTED_SECONDS,  # packets, and the seconds in which they are counted
+        detail=f"Packets sent again in {COUNTED_SECONDS:g} s, mean of 5 seeds: {text}.",
     )
 
 
@@ -191,7 +191,7 @@ def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
         text = (
             "'Relative fair' is no number, and its meaning decides: Vegas gets more than with "
             f"DropTail, but at a buffer of 80 only {100 * rates[1] / rates.sum():.0f} % of the "
-            f"link, where table 4 itself has {AT_80[law]:.0f} %."
+            f"link, where table 4 itself has {VEGAS_SHARE_AT_80[law]:.0f} %."
         )
         return dataclasses.replace(found, undecided=found.undecided or text)
 
@@ -199,7 +199,7 @@ def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
 
 
 # Vegas's share of both counts in the last row of tables 4a and 4b, percent
-AT_80 = {law: 100 * rows[80][1] / sum(rows[80][:2]) for law, rows in TABLE_4.items()}
+VEGAS_SHARE_AT_80 = {law: 100 * rows[80][1] / sum(rows[80][:2]) for law, rows in TABLE_4.items()}
 
 
 def _shorter_queue(runs: Runs) -> Found:

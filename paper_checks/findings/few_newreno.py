@@ -12,9 +12,9 @@ from typing import NamedTuple
 from paper_checks.findings.page import Page, table
 from paper_checks.podlesny import isolation
 from paper_checks.podlesny.changes import HALF_OF_NEWRENO, SETTINGS, rates
-from paper_checks.podlesny.experiments import BY_NS3, RATIOS, index, loss
+from paper_checks.podlesny.experiments import RATIOS, RATIOS_IN_NS3, index, loss
 from paper_checks.podlesny.isolation import AT_FEW, fairness
-from paper_checks.podlesny.router import Compared, N, dumbbell
+from paper_checks.podlesny.router import FLOWS_PER_CLASS, Compared, dumbbell
 from paper_checks.runs import Runs
 from vegasmodel.metrics import standard_error
 from vegasmodel.plots.style import BLUE, DASHES, GREY, RED, figure, legend, tidy
@@ -41,7 +41,7 @@ def _points(runs: Runs) -> list[Point]:
     """The results for each ratio of the numbers of flows, the least ratio first."""
     points = []
     for ratio in RATIOS:
-        scenario = dumbbell(round(N * ratio), N)
+        scenario = dumbbell(round(FLOWS_PER_CLASS * ratio), FLOWS_PER_CLASS)
         found = index(runs, scenario)
         losses = [loss(runs, scenario, law) for law in ("newreno", "vegas")]
         points.append(Point(ratio, float(found.mean()), float(standard_error(found)), *losses))
@@ -147,8 +147,8 @@ def _both_ways(runs: Runs) -> str:
     both directions.
     """
     rows = []
-    for ratio in BY_NS3["NewReno"]:
-        scenario = dumbbell(round(N * ratio), N)
+    for ratio in RATIOS_IN_NS3["NewReno"]:
+        scenario = dumbbell(round(FLOWS_PER_CLASS * ratio), FLOWS_PER_CLASS)
         found = (index(runs, scenario, with_router).mean() for with_router in (True, False))
         rows.append([f"{ratio:g}", *(f"{value:.2f}" for value in found)])
     return table(["NewReno per Vegas", "router", "CBQ"], rows)
@@ -169,7 +169,7 @@ def _text(points: list[Point], runs: Runs) -> str:
     fair = [p.ratio for p in points if abs(p.fairness - 1) <= 0.15]
     fewest_flows = points[0]
     router_both_ways, router_one_way = (_single(setting, runs) for setting in SETTINGS[:2])
-    few = dumbbell(round(N * BY_NS3["NewReno"][0]), N)
+    few = dumbbell(round(FLOWS_PER_CLASS * RATIOS_IN_NS3["NewReno"][0]), FLOWS_PER_CLASS)
     fewest = ", ".join(f"{value:.2f}" for value in index(runs, few, with_router=True))
     return f"""The paper `podlesny` (Podlesny and Williamson) proposes Rate-Delay (RD) services. A
 router has two queues: one for flows that want throughput, and one for flows that want low delay.

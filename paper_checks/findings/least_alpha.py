@@ -43,7 +43,10 @@ Scene = Callable[[int, int], Scenario]  # ``short`` or ``long``: makes it from b
 
 
 def short(buffer: int, alpha: int) -> Scenario:
-    """The link of the paper ``evaluation``: 187.5 pkt/s, 13.2 ms, so a BDP of 2.5 packets."""
+    """A Vegas and a Reno source on the link of ``evaluation``, with ``alpha`` = beta, in packets.
+
+    The link has 187.5 pkt/s, and the RTT is 13.2 ms, so the bandwidth-delay product is 2.5 packets.
+    """
     base = pair("vegas", "reno", buffer=float(buffer), thresholds=(float(alpha), float(alpha)))
     run = dataclasses.replace(base.run, runs=RUNS, start_jitter=0.5)
     name = f"evaluation-fair-buffer-{buffer}-alpha-{alpha}"
@@ -51,7 +54,10 @@ def short(buffer: int, alpha: int) -> Scenario:
 
 
 def long(buffer: int, alpha: int) -> Scenario:
-    """The link of De Vendictis and Baiocchi: 1080 pkt/s, 80 ms, so a BDP of 86 packets."""
+    """A Vegas and a Reno source on the link of ``devendictis``, with ``alpha`` = beta, in packets.
+
+    The link has 1080 pkt/s, and the RTT is 80 ms, so the bandwidth-delay product is 86 packets.
+    """
     base = load(Path(devendictis.__file__).with_name("figure3.toml"))
     vegas = dataclasses.replace(base.flows[0], alpha=float(alpha), beta=float(alpha))
     link = dataclasses.replace(base.links[0], buffer=float(buffer))

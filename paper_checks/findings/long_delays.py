@@ -13,8 +13,8 @@ import numpy as np
 from paper_checks.findings.page import Page, table
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import replay
-from paper_checks.tsang.scenes import CAPACITY, DELAYS, base_rtt, two_connections
-from paper_checks.tsang.table3 import CONVERGED, TABLE_3
+from paper_checks.tsang.scenes import CAPACITY, X2_IN_MS, base_rtt, two_connections
+from paper_checks.tsang.table3 import FROM_30_S, TABLE_3
 from vegasmodel.equilibrium import rates
 from vegasmodel.plots.style import BLACK, COLORS, DASHES, GREEN, GREY, MARKERS, figure, legend, tidy
 from vegasmodel.predictor import predict
@@ -37,11 +37,12 @@ PRINT, RULE, NS2, NS2_EQUAL, LINUX = 0, 1, 2, 4, 6  # indices of COLUMNS
 def _replayed(x2: int, longer_first: bool = False, known: bool = False) -> float:
     """Rate of the connection with the shorter delay over the other's, by the printed rule.
 
-    ``longer_first``: the longer connection's packet is the first at the link.  ``known``: both
-    connections know their least RTTs, and need not measure them.
+    ``x2``: delay of the longer connection's last link, ms.  ``longer_first``: the longer
+    connection's packet is the first at the link.  ``known``: both connections know their least
+    RTTs, and need not measure them.
     """
     shorter, longer = replay(x2, longer_first=longer_first, known=known)
-    return shorter.rate(CONVERGED) / longer.rate(CONVERGED)
+    return shorter.rate(FROM_30_S) / longer.rate(FROM_30_S)
 
 
 def _backlogs() -> np.ndarray:
@@ -50,14 +51,15 @@ def _backlogs() -> np.ndarray:
     The backlog is W (1 - actual/expected), with the rates of Vegas's last decision.  Only whole
     packets of the window W count.
     """
-    last = [[c.rounds[-1] for c in replay(x2)] for x2 in DELAYS[:-2]]
+    last = [[c.rounds[-1] for c in replay(x2)] for x2 in X2_IN_MS[:-2]]
     return np.array([[int(r.window) * (1 - r.actual / r.expected) for r in pair] for pair in last])
 
 
 def _theory(x2: int, scenario: Scenario, runs: Runs) -> float:
     """Rate of the connection with the shorter delay over the other's, by theory.
 
-    The theory is equation (6) of Boutremans and Le Boudec with the threshold (alpha + beta)/2 and
+    ``x2`` is the delay of the longer one's last link, ms.  The theory is equation (6) of Boutremans
+    and Le Boudec with the threshold (alpha + beta)/2 and
     the baseRTTs that ns-2 measures in ``scenario``.
     """
     base = runs(scenario).base_rtt
@@ -69,8 +71,12 @@ def _theory(x2: int, scenario: Scenario, runs: Runs) -> float:
 
 
 def _linux(x2: int) -> float:
-    """Rate of the connection with the shorter delay over the other's, with Linux's Vegas."""
-    scenario = two_connections(x2, warmup=CONVERGED)
+    """Rate of the connection with the shorter delay over the other's, with Linux's Vegas.
+
+    It is computed by the simulator ``rounds``.  ``x2`` is the delay of the longer one's last link,
+    ms.
+    """
+    scenario = two_connections(x2, warmup=FROM_30_S)
     flows = tuple(dataclasses.replace(flow, variant="linux") for flow in scenario.flows)
     found = predict(dataclasses.replace(scenario, flows=flows), "rounds").throughput
     assert found is not None
@@ -83,8 +89,8 @@ def _rows(runs: Runs) -> np.ndarray:
     The delay x2 with which both connections have equal delays is left out.
     """
     rows = []
-    for x2 in DELAYS[:-1]:
-        with_1_3 = two_connections(x2, warmup=CONVERGED)  # alpha 1, beta 3
+    for x2 in X2_IN_MS[:-1]:
+        with_1_3 = two_connections(x2, warmup=FROM_30_S)  # alpha 1, beta 3
         with_2_2 = two_connections(x2, 2.0, 2.0)  # averaged from the start on, as in table 4
         rates_1_3, rates_2_2 = runs(with_1_3).mean, runs(with_2_2).mean
         rows.append(
@@ -106,7 +112,7 @@ def page(runs: Runs) -> Page:
     rows = _rows(runs)
     fig = figure(7.5, 4.4)
     ax = fig.subplots()
-    x = DELAYS[:-1]
+    x = X2_IN_MS[:-1]
     for k, name in enumerate(COLUMNS):
         # there are five dashes; in the second round of them, each curve gets the next dash but one,
         # so that no two curves look alike
@@ -134,14 +140,14 @@ CAPTION = "Two Vegas sources; above 1 the one with the longer delay gets less."
 def _text(rows: np.ndarray) -> str:
     """The text; ``rows`` come from ``_rows``."""
     cells = [
-        [x2, *(f"{value:.2f}" for value in row)] for x2, row in zip(DELAYS, rows, strict=False)
+        [x2, *(f"{value:.2f}" for value in row)] for x2, row in zip(X2_IN_MS, rows, strict=False)
     ]
-    real = rows[[x2 >= 10 for x2 in DELAYS[:-1]]]  # the 11 cases of which the paper speaks
+    real = rows[[x2 >= 10 for x2 in X2_IN_MS[:-1]]]  # the 11 cases of which the paper speaks
     lose = (real > 1.01).sum(axis=0)  # in how many the longer delay gets less
     spread = np.exp(np.abs(np.log(real)).mean(axis=0))  # geometric mean of larger over smaller
-    swapped = sum(_replayed(x2, longer_first=True) > 1.01 for x2 in DELAYS[:-2])
+    swapped = sum(_replayed(x2, longer_first=True) > 1.01 for x2 in X2_IN_MS[:-2])
     short, long = _backlogs().T
-    worse = sum(_replayed(x2, known=True) > 1.01 * _replayed(x2) for x2 in DELAYS[:-2])
+    worse = sum(_replayed(x2, known=True) > 1.01 * _replayed(x2) for x2 in X2_IN_MS[:-2])
     return f"""In the paper `tsang` (Tsang and Chang) two Vegas sources with different propagation
 delays share a link. The paper concludes from its table 3 that the source with the longer delay gets
 less. Equation (6) of the paper `boutremans` (Boutremans and Le Boudec) contradicts this conclusion:

@@ -16,14 +16,14 @@ import numpy as np
 from paper_checks.boutremans.scenes import joining
 from paper_checks.checks import rises
 from paper_checks.devendictis.scenes import with_limit as mixed
-from paper_checks.evaluation.figures import AXIS
+from paper_checks.evaluation.figures import BUFFERS_OF_3_3_2
 from paper_checks.evaluation.scenes import pair, trio
 from paper_checks.evaluation.table_3 import delays
 from paper_checks.findings.page import Page, table
 from paper_checks.podlesny.scenes import figure_1
 from paper_checks.runs import Runs
 from paper_checks.spread import SEEDS
-from paper_checks.tsang.scenes import DELAYS, two_connections
+from paper_checks.tsang.scenes import X2_IN_MS, two_connections
 from vegasmodel.metrics import Floats, jain
 from vegasmodel.plots.style import BLACK, BLUE, DASHES, GREY, figure, legend, tidy
 from vegasmodel.predictor import predict
@@ -39,7 +39,7 @@ Rates = Sequence[Floats]  # of each scenario, [flows] pkt/s
 class Conclusion:
     """What a paper concludes from ``scenes``, and the numbers that show it.
 
-    ``figures`` computes these numbers from the rates in each scenario, ``holds`` says whether they
+    ``numbers`` computes these numbers from the rates in each scenario, ``holds`` says whether they
     support the conclusion, and ``printed`` is the paper's own number as text.
     """
 
@@ -47,8 +47,8 @@ class Conclusion:
     says: str
     printed: str
     scenes: tuple[Scenario, ...]
-    figures: Callable[[Rates], Sequence[float]]
-    holds: Callable[[Sequence[float]], bool]  # of the figures
+    numbers: Callable[[Rates], Sequence[float]]
+    holds: Callable[[Sequence[float]], bool]  # of the numbers
 
 
 def waiting(scenario: Scenario, runs: int = SEEDS) -> Scenario:
@@ -192,7 +192,7 @@ CONCLUSIONS = (
         "Vegas outperforms Reno at a buffer of 4, and gets less at 50 (Reno over Vegas at 4, 7, "
         "10, 15, 50)",
         "1 at about 8",
-        tuple(pair("reno", "vegas", buffer=B) for B in AXIS),
+        tuple(pair("reno", "vegas", buffer=B) for B in BUFFERS_OF_3_3_2),
         _first_over_second,
         lambda x: x[0] < 1 < x[-1],
     ),
@@ -224,7 +224,7 @@ CONCLUSIONS = (
         "alpha 1, beta 3: of two Vegas connections, the one with the longer delay gets less (in "
         "how many of 11 cases)",
         "11",
-        tuple(two_connections(x2) for x2 in DELAYS[:-2]),
+        tuple(two_connections(x2) for x2 in X2_IN_MS[:-2]),
         _longer_loses,
         lambda x: x[0] == 11,
     ),
@@ -232,7 +232,7 @@ CONCLUSIONS = (
         "tsang",
         "alpha = beta = 3 is fair (least fairness index over the 13 delays)",
         "0.999",
-        tuple(two_connections(x2, 3.0, 3.0) for x2 in DELAYS),
+        tuple(two_connections(x2, 3.0, 3.0) for x2 in X2_IN_MS),
         _least_index,
         lambda x: x[0] > 0.9,
     ),
@@ -305,13 +305,13 @@ def _answer(conclusion: Conclusion, runs: Runs) -> Answer:
     """The numbers of ``conclusion``, from stored runs of ns-2 and from ``rounds``."""
     scenes = [waiting(scene) for scene in conclusion.scenes]
     measured = [runs(scene).throughput for scene in scenes]  # [seeds, flows] of each scenario
-    by_seed = [conclusion.figures([rates[k] for rates in measured]) for k in range(SEEDS)]
+    by_seed = [conclusion.numbers([rates[k] for rates in measured]) for k in range(SEEDS)]
     return Answer(
         conclusion,
-        no_waits=conclusion.figures([runs(scene).mean for scene in conclusion.scenes]),
+        no_waits=conclusion.numbers([runs(scene).mean for scene in conclusion.scenes]),
         waits=np.median(by_seed, axis=0).tolist(),
         seeds=sum(conclusion.holds(x) for x in by_seed),
-        rounds=conclusion.figures([_rounds(scene) for scene in scenes]),
+        rounds=conclusion.numbers([_rounds(scene) for scene in scenes]),
     )
 
 

@@ -18,10 +18,10 @@ import numpy as np
 
 from paper_checks.checks import Found, Record, from_printed_numbers, open_question
 from paper_checks.podlesny.experiments import (
-    BY_CBQ,
     IN_NS2,
     IN_NS3,
     NO_PICTURE,
+    ONLY_CBQ_RAN,
     SIZE_RATIO,
     index,
 )
@@ -111,7 +111,7 @@ def _rd_fairest_droptail_least(runs: Runs) -> Found:
     """
 
     def distance(kind: Discipline, with_router: bool = False) -> Floats:
-        """The distance in each run, with the queue ``kind``."""
+        """The distance in each run, with the queue ``kind``, in ns-2 or with the router in ns-3."""
         return np.asarray(np.abs(np.log(_indices(kind, runs, with_router))).mean(axis=1))
 
     def clearly_more(one: Floats, other: Floats) -> bool:
@@ -240,7 +240,7 @@ def sudden_changes() -> list[Record]:
 
 
 def _by_link(kind: Discipline, runs: Runs) -> Floats:
-    """Vegas's throughput over NewReno's on each link, [runs, 5].
+    """Vegas's throughput over NewReno's on each link with queues of the kind ``kind``, [runs, 5].
 
     Each throughput is that of a flow over all links plus that of a flow over this link alone.
     """
@@ -271,17 +271,20 @@ def _equal_on_each_link(runs: Runs) -> Found:
     queueing (CBQ), and CBQ fixes the throughputs by its shares.
     """
     found = _by_link("rd", runs)
-    errors = standard_error(found)
+    errors = ", ".join(f"{error:.3f}" for error in standard_error(found))
     packets = ", ".join(f"{SIZE_RATIO * ratio:.3f}" for ratio in found.mean(axis=0))
     return open_question(
-        f"{BY_CBQ} Here each class has half of each link, so equal throughputs show only that both "
-        f"classes use their halves. Standard errors {', '.join(f'{e:.3f}' for e in errors)}; "
-        f"counted in packets {packets}. {_ratios_as_text(runs)}"
+        f"{ONLY_CBQ_RAN} Here each class has half of each link, so equal throughputs show only "
+        f"that both classes use their halves. Standard errors {errors}; counted in packets "
+        f"{packets}. {_ratios_as_text(runs)}"
     )
 
 
 def _vegas_below(kind: Discipline, limit: float, runs: Runs) -> Found:
-    """Whether Vegas's throughput over NewReno's is below ``limit`` on each link, by ns-2."""
+    """Whether Vegas's throughput over NewReno's is below ``limit`` on each link, by ns-2.
+
+    ``kind`` is the kind of queue of the links.
+    """
     return Found(
         bool(_by_link(kind, runs).mean(axis=0).max() < limit), detail=_ratios_as_text(runs)
     )

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from paper_checks.checks import Found, Record, open_question
-from paper_checks.podlesny.router import N, dumbbell, single
+from paper_checks.podlesny.router import FLOWS_PER_CLASS, dumbbell, single
 from paper_checks.podlesny.scenes import figure_1
 from paper_checks.runs import ROUTER_RUNS, Groups, Runs
 from paper_checks.spread import difference_and_error, mean_beside_print, plus_minus
@@ -36,7 +36,7 @@ SPREAD = (
     "runs, but at most 10 %."
 )
 SPREAD_3 = SPREAD.replace("two means of 5 runs", "our mean of 3 runs and the paper's of 5")
-BY_CBQ = (
+ONLY_CBQ_RAN = (
     "We ran this with class-based queueing (CBQ) in ns-2 only. CBQ gives each class a fixed part "
     "of the link, where the paper's router counts flows; where both have run, indices and losses "
     "by the router, in ns-3, differ from those by CBQ."
@@ -48,7 +48,7 @@ RTTS = (0.03, 0.1, 0.2)  # s, that we run for figure 1, which does not state its
 SIZE_RATIO = 1.04
 RATIOS = (0.1, 0.5, 1.0, 3.0, 5.0, 7.0)  # of the numbers of flows
 # Those of RATIOS that ns-3 has run, by the law whose flows vary: a run takes 20 s of CPU time
-BY_NS3 = {"NewReno": (0.1, 0.5, 1.0, 3.0), "Vegas": (1.0,)}
+RATIOS_IN_NS3 = {"NewReno": (0.1, 0.5, 1.0, 3.0), "Vegas": (1.0,)}
 IN_NS3 = (
     "ns-3 3.37, the router of figure 2 itself, mean of 3 runs, at a fifth of the scale (flows, "
     f"capacity, buffers). {ONCE} Vegas's alpha is one more there, which makes ns-3's rule the "
@@ -144,9 +144,10 @@ def loss(runs: Runs, scenario: Scenario, law: str, with_router: bool = False) ->
 
 
 def losses(runs: Runs, scenario: Scenario, law: str, with_router: bool = False) -> Floats:
-    """``loss`` of each run, from scenarios of one run each.
+    """Loss rate of the long-lived forward flows of ``law`` in each run, percent.
 
-    A result that is stored for several runs has only the mean of their losses.
+    A result that is stored for several runs has only the mean of their losses. So there is a stored
+    result of its own for each run. The arguments are those of ``loss``.
     """
     end = scenario.run.seed + (ROUTER_RUNS if with_router else scenario.run.times)  # last seed + 1
     each = (
@@ -165,7 +166,8 @@ def curve(
 ) -> str:
     """A text with the index and the loss rates at each value of ``axis``, the quantity that varies.
 
-    The index is the throughput of a Vegas flow over that of a NewReno flow.
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  ``with_router``: in
+    ns-3 with the paper's router, else in ns-2 with class-based queueing (CBQ).
     """
     rows = [
         f"{x:g}: {index(runs, s, with_router).mean():.2f}, "
@@ -179,19 +181,22 @@ def curve(
 def _index_at_each_ratio(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> Found:
     """The index at each ratio of the numbers of flows, one for each of ``scenarios``.
 
-    The index is the throughput of a Vegas flow over that of a NewReno flow.  It is that with the
-    paper's router, in ns-3, if ns-3 ran all ratios.  Else it is that with class-based queueing
-    (CBQ), in ns-2; a difference from the print then shows nothing, since the paper did not use CBQ.
+    ``varied`` names the law whose number of flows varies: "NewReno" or "Vegas".  The index is the
+    throughput of a Vegas flow over that of a NewReno flow.  It is that with the paper's router, in
+    ns-3, if ns-3 ran all ratios.  Else it is that with class-based queueing (CBQ), in ns-2; a
+    difference from the print then shows nothing, since the paper did not use CBQ.
     """
     by_cbq = [index(runs, s) for s in scenarios]
-    in_ns3 = [s for ratio, s in zip(RATIOS, scenarios, strict=True) if ratio in BY_NS3[varied]]
+    in_ns3 = [
+        s for ratio, s in zip(RATIOS, scenarios, strict=True) if ratio in RATIOS_IN_NS3[varied]
+    ]
     by_ns3 = [index(runs, s, with_router=True) for s in in_ns3]
     judged = by_ns3 if router_ran_all(varied) else by_cbq  # the indices that give the verdict
     errors = ", ".join(f"{standard_error(v):.3f}" for v in judged)
     rows = [f"Standard errors {errors}."]
     for name, ratios, values in (
         ("CBQ in ns-2", RATIOS, by_cbq),
-        ("figure 2's router in ns-3", BY_NS3[varied], by_ns3),
+        ("figure 2's router in ns-3", RATIOS_IN_NS3[varied], by_ns3),
     ):
         if values is not judged:
             means = ", ".join(map(plus_minus, values))
@@ -199,7 +204,7 @@ def _index_at_each_ratio(varied: str, scenarios: Sequence[Scenario], runs: Runs)
     return Found(
         [float(v.mean()) for v in judged],
         detail=" ".join(rows),
-        missing="" if router_ran_all(varied) else NOT_ALL.format(_listed(BY_NS3[varied])),
+        missing="" if router_ran_all(varied) else NOT_ALL.format(_listed(RATIOS_IN_NS3[varied])),
     )
 
 
@@ -214,7 +219,7 @@ def router_ran_all(varied: str) -> bool:
 
     ``varied`` is the law whose number of flows varies.
     """
-    return BY_NS3[varied] == RATIOS
+    return RATIOS_IN_NS3[varied] == RATIOS
 
 
 def _listed(ratios: Iterable[float]) -> str:
@@ -228,7 +233,7 @@ def _at_three(runs: Runs) -> Found:
     The index is the throughput of a Vegas flow over that of a NewReno flow.  The result's detail
     also gives it for class-based queueing (CBQ), by which ns-2 imitates the router.
     """
-    scenario = dumbbell(3 * N, N)
+    scenario = dumbbell(3 * FLOWS_PER_CLASS, FLOWS_PER_CLASS)
     found, by_cbq = index(runs, scenario, with_router=True), index(runs, scenario)
     each = ", ".join(f"{value:.3f}" for value in found)
     full = float(index(runs, full_three())[0])
@@ -249,12 +254,12 @@ def full_three() -> Scenario:
 
 def more_newreno() -> list[Scenario]:
     """The scenarios of experiment A: 20 Vegas flows, and a number of NewReno flows that varies."""
-    return [dumbbell(round(N * ratio), N) for ratio in RATIOS]
+    return [dumbbell(round(FLOWS_PER_CLASS * ratio), FLOWS_PER_CLASS) for ratio in RATIOS]
 
 
 def more_vegas() -> list[Scenario]:
     """The scenarios of experiment B: 20 NewReno flows, and a number of Vegas flows that varies."""
-    return [dumbbell(N, round(N * ratio)) for ratio in RATIOS]
+    return [dumbbell(FLOWS_PER_CLASS, round(FLOWS_PER_CLASS * ratio)) for ratio in RATIOS]
 
 
 def _use_of_link(runs: Runs) -> Found:
@@ -264,10 +269,10 @@ def _use_of_link(runs: Runs) -> Found:
     ns-3.  The result's detail has those with CBQ, in ns-2, at the scale of our runs and at the
     paper's.
     """
-    scenario = dumbbell(3 * N, N)
+    scenario = dumbbell(3 * FLOWS_PER_CLASS, FLOWS_PER_CLASS)
     capacity = scenario.links[0].capacity
     found, by_cbq = (  # [runs, NewReno and Vegas]: number of flows times the rate of one
-        100 * np.array([3 * N, N]) * rates[:, :2] / capacity
+        100 * np.array([3 * FLOWS_PER_CLASS, FLOWS_PER_CLASS]) * rates[:, :2] / capacity
         for rates in (runs.with_router(scenario).throughput, runs.groups(scenario).throughput)
     )
     full = full_three()
@@ -325,10 +330,11 @@ def _tested(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> _Tested:
     """The losses with the paper's router, if ns-3 ran at least three ratios; else those with CBQ.
 
     CBQ is class-based queueing, which stands in for the router in ns-2.  With fewer than three
-    points there is no test for a line.  ``scenarios`` has one for each of ``RATIOS``.
+    points there is no test for a line.  ``scenarios`` has one for each of ``RATIOS``, the ratios of
+    the number of flows of the law ``varied`` to that of the other law.
     """
     by_ratio = dict(zip(RATIOS, scenarios, strict=True))
-    in_ns3 = BY_NS3[varied]  # the ratios that ns-3 ran
+    in_ns3 = RATIOS_IN_NS3[varied]  # the ratios that ns-3 ran
     by_ns3 = np.array(
         [losses(runs, by_ratio[ratio], "vegas", with_router=True) for ratio in in_ns3]
     )
@@ -359,9 +365,8 @@ def _line(varied: str, scenarios: Sequence[Scenario], straight: bool, runs: Runs
     text = f"{tested.text}. Straight line: p-value {p_value:.2g}, R^2 {R2:.3f}"
     if not tested.with_router:
         shape = "on a line" if on_a_line else "but not on a line"
-        return open_question(
-            f"{BY_CBQ} By CBQ the loss {'grows' if grows else 'does not grow'}, {shape}. {text}"
-        )
+        by_cbq = f"By CBQ the loss {'grows' if grows else 'does not grow'}, {shape}."
+        return open_question(f"{ONLY_CBQ_RAN} {by_cbq} {text}")
     if straight and grows and on_a_line and tested.ratios != RATIOS:
         line = (
             "At the ratios that we ran with the router its losses are on a line; those of CBQ are "

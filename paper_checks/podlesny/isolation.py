@@ -56,7 +56,8 @@ RED = Red(
 def dumbbell(ratio: float, kind: Discipline, alpha: int = 1, beta: int = 3) -> Scenario:
     """20 Vegas flows and ``ratio`` times as many NewReno flows at a queue of the kind ``kind``.
 
-    There are five runs if the ratio is below 0.5, and else three.
+    ``alpha`` and ``beta`` are Vegas's thresholds in packets. There are five runs if the ratio is
+    below 0.5, and else three.
     """
     base = load(FOLDER / "rd-ns3.toml")
     newreno, vegas = base.flows
@@ -107,7 +108,10 @@ class Stored:
 
 
 def stored(engine: Engine, scenario: Scenario) -> Stored:
-    """The stored run.  ``KeyError``: there is none; ``make`` runs it."""
+    """The stored run of ``scenario`` by the simulator ``engine``.
+
+    Raises ``KeyError`` if there is none; ``make`` runs it.
+    """
     entry = _file()[f"{engine} {scenario.fingerprint()}"]
     arrays = {key: np.array(entry[key], dtype=np.float64) for key in ("throughput", "loss_rate")}
     rtt = np.array(entry["rtt_mean"], dtype=np.float64)
@@ -222,12 +226,12 @@ def _two_way() -> Any:
 
     The records are judged by these runs.
     """
-    from paper_checks.podlesny.experiments import BY_NS3, index
+    from paper_checks.podlesny.experiments import RATIOS_IN_NS3, index
     from paper_checks.podlesny.router import dumbbell as both_ways
     from vegasmodel.report import console
 
     runs, rows = Runs(), []
-    for ratio in BY_NS3["NewReno"]:
+    for ratio in RATIOS_IN_NS3["NewReno"]:
         scenario = both_ways(round(ratio * N_VEGAS), N_VEGAS)
         cells = [
             f"{found.mean():.3f} ± {standard_error(found):.3f}"

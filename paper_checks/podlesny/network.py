@@ -19,27 +19,26 @@ import numpy as np
 
 from paper_checks.checks import Found, Record, open_question
 from paper_checks.podlesny.experiments import (
-    BY_CBQ,
     IN_NS2,
     IN_NS3,
     NO_PICTURE,
+    ONLY_CBQ_RAN,
     SPREAD,
     SPREAD_3,
     curve,
     index,
     loss,
 )
-from paper_checks.podlesny.router import Web, dumbbell, single
+from paper_checks.podlesny.router import SCALE, Web, dumbbell, single
 from paper_checks.runs import Runs
 from paper_checks.spread import difference_and_error, mean_beside_print, plus_minus
 from vegasmodel.metrics import standard_error
 from vegasmodel.scenario import Scenario
 
 MBITS = (10, 30, 100, 300, 1000)  # capacities of experiment D at full scale, Mbit/s
-LONGEST = (0.03, 0.1, 0.2, 0.3, 1.0)  # s, values of the longest RTT in experiment E
-LONGEST_IN_NS3 = (0.03, 0.2, 1.0)  # those that ns-3 runs, where the router counts short flows, too
-FIFTH = 0.2  # of the paper's scale: of its flows, capacity and buffers
-SCALE = (
+LONGEST_RTTS = (0.03, 0.1, 0.2, 0.3, 1.0)  # s, values of the longest RTT in experiment E
+LONGEST_RTTS_IN_NS3 = (0.03, 0.2, 1.0)  # those with which ns-3 has run
+SCALE_DECIDES = (
     "The scale decides. We ran the paper's router at a fifth of the scale only, and there results "
     "by CBQ differ from those by CBQ at full scale"
 )
@@ -70,7 +69,7 @@ def index_range(
             f"run each: {full}."
         )
     found = mean_beside_print(values[ends].T, printed=printed, unit=0.01, detail=text)
-    return dataclasses.replace(found, missing=_by_scale(runs) if with_router else BY_CBQ)
+    return dataclasses.replace(found, missing=_by_scale(runs) if with_router else ONLY_CBQ_RAN)
 
 
 def _by_scale(runs: Runs) -> str:
@@ -82,9 +81,11 @@ def _by_scale(runs: Runs) -> str:
     """
     changes = [
         float(index(runs, full).mean() - index(runs, fifth).mean())
-        for full, fifth in zip(at_full_scale(), round_trips(LONGEST_IN_NS3), strict=True)
+        for full, fifth in zip(at_full_scale(), round_trips(LONGEST_RTTS_IN_NS3), strict=True)
     ]
-    return f"{SCALE}: at full scale the index differs by up to {max(changes, key=abs):+.2f}."
+    return (
+        f"{SCALE_DECIDES}: at full scale the index differs by up to {max(changes, key=abs):+.2f}."
+    )
 
 
 def steady(
@@ -117,7 +118,7 @@ def steady(
     )
     if not with_router:
         fixed = "With fixed parts of the link the index is steady whatever the traffic."
-        return open_question(f"{BY_CBQ} {fixed} {text}")
+        return open_question(f"{ONLY_CBQ_RAN} {fixed} {text}")
     by_cbq = np.array([index(runs, s).mean() for s in scenarios])
     text += f" By CBQ, which does not count the short flows, {by_cbq.max() / by_cbq.min():.3f}."
     if ratio - two_errors <= printed_ratio < ratio + two_errors:
@@ -203,13 +204,13 @@ def _lost_at_narrowest(runs: Runs) -> Found:
         loss(runs, narrow(), "vegas"),
         detail=f"At a fifth of the scale Vegas loses {by_router:.1f} % with figure 2's router in "
         f"ns-3 and {by_cbq:.1f} % with CBQ.",
-        missing=f"{BY_CBQ.replace('this', 'this at full scale', 1)}",
+        missing=f"{ONLY_CBQ_RAN.replace('this', 'this at full scale', 1)}",
     )
 
 
 def capacities() -> list[Scenario]:
     """The scenarios of experiment D, in which the capacity varies."""
-    return [dumbbell(mbit=FIFTH * mbit, web=Web(FIFTH * 50)) for mbit in MBITS]
+    return [dumbbell(mbit=SCALE * mbit, web=Web(SCALE * 50)) for mbit in MBITS]
 
 
 def narrow() -> Scenario:
@@ -217,16 +218,16 @@ def narrow() -> Scenario:
     return dumbbell(100, 100, mbit=10.0, web=Web(50.0))
 
 
-def round_trips(longest: Sequence[float] = LONGEST) -> list[Scenario]:
+def round_trips(longest: Sequence[float] = LONGEST_RTTS) -> list[Scenario]:
     """The scenarios of experiment E, in which the longest propagation RTT varies, in s."""
-    return [dumbbell(longest=value, web=Web(FIFTH * 50)) for value in longest]
+    return [dumbbell(longest=value, web=Web(SCALE * 50)) for value in longest]
 
 
 def at_full_scale() -> list[Scenario]:
-    """Experiment E at full scale: scenarios of one run, one for each of ``LONGEST_IN_NS3``."""
+    """Experiment E at full scale: scenarios of one run, one for each of ``LONGEST_RTTS_IN_NS3``."""
     return [
         single(dumbbell(100, 100, mbit=100.0, longest=value, web=Web(50.0)))
-        for value in LONGEST_IN_NS3
+        for value in LONGEST_RTTS_IN_NS3
     ]
 
 
@@ -315,17 +316,17 @@ def _losses(runs: Runs) -> tuple[list[float], str]:
     The second value is a text with the losses with class-based queueing (CBQ) at all longest RTTs,
     for the note.
     """
-    found = [loss(runs, s, "vegas", with_router=True) for s in round_trips(LONGEST_IN_NS3)]
+    found = [loss(runs, s, "vegas", with_router=True) for s in round_trips(LONGEST_RTTS_IN_NS3)]
     by_cbq = ", ".join(f"{loss(runs, s, 'vegas'):.2f}" for s in round_trips())
     full = ", ".join(f"{loss(runs, s, 'vegas'):.2f}" for s in at_full_scale())
-    middle = LONGEST_IN_NS3.index(0.2)
+    middle = LONGEST_RTTS_IN_NS3.index(0.2)
     fifth, large = (
         loss(runs, scenarios[middle], "vegas")
-        for scenarios in (round_trips(LONGEST_IN_NS3), at_full_scale())
+        for scenarios in (round_trips(LONGEST_RTTS_IN_NS3), at_full_scale())
     )
     return found, (
-        f"By CBQ, at {', '.join(f'{1e3 * x:g}' for x in LONGEST)} ms: {by_cbq} %; in one run of "
-        f"each at full scale, at 30, 200, 1000 ms: {full} %. So the scale matters: at 200 ms "
+        f"By CBQ, at {', '.join(f'{1e3 * x:g}' for x in LONGEST_RTTS)} ms: {by_cbq} %; in one run "
+        f"of each at full scale, at 30, 200, 1000 ms: {full} %. So the scale matters: at 200 ms "
         f"CBQ loses {fifth:.2f} % at a fifth of the scale and {large:.2f} % at full scale, both "
         "below 1 %; and the router has run at a fifth of the scale only."
     )
@@ -337,7 +338,7 @@ def _losses_at_three_rtts(runs: Runs) -> Found:
     return Found(found, detail=text, missing=LESS_AT_FULL_SCALE)
 
 
-LESS_AT_FULL_SCALE = f"{SCALE}, in which Vegas loses less."
+LESS_AT_FULL_SCALE = f"{SCALE_DECIDES}, in which Vegas loses less."
 
 
 def _loss_below_1_percent(runs: Runs) -> Found:
@@ -363,7 +364,7 @@ def _non_monotonic(runs: Runs) -> Found:
     (first, middle, last), text = _losses(runs)
     others = [  # with CBQ
         [loss(runs, s, "vegas") for s in scenarios]
-        for scenarios in (round_trips(LONGEST_IN_NS3), at_full_scale())
+        for scenarios in (round_trips(LONGEST_RTTS_IN_NS3), at_full_scale())
     ]
     return Found(
         all(b < min(a, c) for a, b, c in ((first, middle, last), *others)),
@@ -383,7 +384,11 @@ def delays() -> list[Record]:
             "claim",
             printed=[0.83, 0.87],
             compute=partial(
-                index_range, LONGEST_IN_NS3, round_trips(LONGEST_IN_NS3), (0.83, 0.87), True
+                index_range,
+                LONGEST_RTTS_IN_NS3,
+                round_trips(LONGEST_RTTS_IN_NS3),
+                (0.83, 0.87),
+                True,
             ),
             note="Least and largest index at 30 ms, 200 ms and 1 s. "
             f"{IN_NS3} {COUNTED} {NS3_LOSES} {SPREAD_3}",
@@ -409,7 +414,7 @@ def delays() -> list[Record]:
             "figure",
             printed=True,
             compute=partial(
-                steady, LONGEST_IN_NS3, round_trips(LONGEST_IN_NS3), (0.83, 0.87), True
+                steady, LONGEST_RTTS_IN_NS3, round_trips(LONGEST_RTTS_IN_NS3), (0.83, 0.87), True
             ),
             note="Read as: the largest over the least index is at most that of the printed "
             f"indices, even if two standard errors are added. {IN_NS3} {COUNTED} {NO_PICTURE}",

@@ -41,11 +41,11 @@ __all__ = [
 ]
 
 FOLDER = Path(__file__).parent
-SCALE = 0.2  # of the paper's flows, capacity and buffers
-N = 20  # flows of a class; the paper has 100
-PACKET = 8000.0  # bits
+SCALE = 0.2  # our numbers of flows, capacities and buffers over the paper's
+FLOWS_PER_CLASS = 20  # NewReno flows, and Vegas flows; the paper has 100 of each
+BITS_PER_PACKET = 8000.0
 BUFFER_TIME = 0.25  # s that the link needs to send a full buffer
-SHORTEST, LONGEST = 0.020, 0.300  # s, least and largest propagation RTT of the flows
+SHORTEST_RTT, LONGEST_RTT = 0.020, 0.300  # s, least and largest propagation RTT of the flows
 
 Compared = Literal["rd", "droptail", "red"]
 Discipline = Compared | Literal["red-high"]  # RED with higher thresholds, which we chose
@@ -120,12 +120,12 @@ def _bottleneck(base: Link, kind: Discipline, capacity: float) -> Link:
 
 @cache
 def dumbbell(
-    n_rate: int = N,
-    n_delay: int = N,
+    n_rate: int = FLOWS_PER_CLASS,
+    n_delay: int = FLOWS_PER_CLASS,
     *,
     kind: Discipline = "rd",
     mbit: float = 20.0,
-    longest: float = LONGEST,
+    longest: float = LONGEST_RTT,
     web: Web | None = None,
     masked: tuple[int, int] = (0, 0),
 ) -> Scenario:
@@ -140,8 +140,8 @@ def dumbbell(
     wrong: of NewReno flows marked as Vegas, and of Vegas flows marked as NewReno.
     """
     base = load(FOLDER / "dumbbell.toml")
-    capacity = mbit * 1e6 / PACKET
-    newreno, vegas = (_with_rtts(flow, capacity, SHORTEST, longest) for flow in base.flows)
+    capacity = mbit * 1e6 / BITS_PER_PACKET
+    newreno, vegas = (_with_rtts(flow, capacity, SHORTEST_RTT, longest) for flow in base.flows)
     flows = [
         dataclasses.replace(newreno, count=n_rate - masked[0]),
         dataclasses.replace(vegas, count=n_delay - masked[1]),
@@ -183,16 +183,18 @@ def one_way(scenario: Scenario) -> Scenario:
 def sudden(kind: Discipline, begin: float, end: float) -> Scenario:
     """The scenario of section IV-G from its 60th second on: the number of Vegas flows changes.
 
-    There are 20 NewReno flows.  There are 4 Vegas flows at first, and 20 from 20 s on.  There are
-    no reverse flows.  Averages are from ``begin`` to ``end`` s, counted from the paper's 60th
-    second; ``end`` is at most 40 s, when the NewReno flows leave.
+    ``kind`` is the kind of queue.  There are 20 NewReno flows.  There are 4 Vegas flows at first,
+    and 20 from 20 s on.  There are no reverse flows.  Averages are from ``begin`` to ``end`` s,
+    counted from the paper's 60th second; ``end`` is at most 40 s, when the NewReno flows leave.
     """
     base = dumbbell(kind=kind)
     newreno, vegas = base.flows[:2]
-    early = round(0.2 * N)  # number of Vegas flows before the change
+    early = round(0.2 * FLOWS_PER_CLASS)  # number of Vegas flows before the change
     flows = [newreno, dataclasses.replace(vegas, count=early)]
     if end > 20.0:
-        late = dataclasses.replace(vegas, name="late vegas", count=N - early, start=20.0)
+        late = dataclasses.replace(
+            vegas, name="late vegas", count=FLOWS_PER_CLASS - early, start=20.0
+        )
         flows.append(late)
     run = dataclasses.replace(base.run, duration=end, warmup=begin, runs=3)
     name = f"podlesny-{kind}-sudden-{begin:g}-to-{end:g}-s"
@@ -203,10 +205,11 @@ def sudden(kind: Discipline, begin: float, end: float) -> Scenario:
 def parking_lot(kind: Discipline) -> Scenario:
     """The scenario of section IV-H and figure 11: five bottlenecks in a row.
 
-    Some flows cross all of them (pool A), and others cross only one.
+    Some flows cross all of them (pool A), and others cross only one.  ``kind`` is the kind of their
+    queues.
     """
     base = load(FOLDER / "dumbbell.toml")
-    capacity = SCALE * 100e6 / PACKET
+    capacity = SCALE * 100e6 / BITS_PER_PACKET
     delay = 5e-3  # s one way, of each bottleneck
     links = tuple(
         dataclasses.replace(_bottleneck(base.links[0], kind, capacity), name=f"L{i}", delay=delay)

@@ -13,10 +13,10 @@ from functools import partial
 
 from paper_checks.checks import Found, Record, open_question, rises
 from paper_checks.podlesny.experiments import (
-    BY_CBQ,
     IN_NS2,
     IN_NS3,
     NO_PICTURE,
+    ONLY_CBQ_RAN,
     SPREAD,
     SPREAD_3,
     curve,
@@ -26,7 +26,6 @@ from paper_checks.podlesny.experiments import (
 )
 from paper_checks.podlesny.network import (
     COUNTED,
-    FIFTH,
     NO_SPREAD,
     WEB,
     capacity,
@@ -34,13 +33,13 @@ from paper_checks.podlesny.network import (
     index_range,
     steady,
 )
-from paper_checks.podlesny.router import Web, dumbbell
+from paper_checks.podlesny.router import SCALE, Web, dumbbell
 from paper_checks.runs import Runs
 from paper_checks.spread import difference_and_error, mean_beside_print, plus_minus
 from vegasmodel.scenario import Scenario
 
-WEBS = (1, 50, 100, 200, 300)  # short flows a second, at full scale
-BURSTS = (50, 100, 200)  # short flows a second, at full scale
+WEB_RATES = (1, 50, 100, 200, 300)  # short flows a second, at full scale
+BURST_RATES = (50, 100, 200)  # short flows a second, at full scale
 # Mean size in packets and short flows a second that ns-3 runs, where the router counts short flows
 BURSTS_IN_NS3 = ((30.0, 50), (30.0, 200), (100.0, 50))
 # Size in packets and flows a second: printed index
@@ -58,7 +57,7 @@ def _index_by_cbq(scenario: Scenario, printed: float, unit: float, runs: Runs) -
     values = index(runs, scenario)
     each = ", ".join(f"{value:.2f}" for value in values)
     found = mean_beside_print(values, printed=printed, unit=unit, detail=f"Runs: {each}.")
-    return dataclasses.replace(found, missing=found.missing or BY_CBQ)
+    return dataclasses.replace(found, missing=found.missing or ONLY_CBQ_RAN)
 
 
 def _index_by_router(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
@@ -66,7 +65,7 @@ def _index_by_router(scenario: Scenario, printed: float, unit: float, runs: Runs
 
     The index is the throughput of a Vegas flow over that of a NewReno flow.  A difference from
     ``printed`` shows nothing if ``printed`` lies between the index by the router and that by CBQ in
-    ns-2 (``BETWEEN``).
+    ns-2 (``PRINT_BETWEEN``).
     """
     values, by_cbq = index(runs, scenario, with_router=True), float(index(runs, scenario).mean())
     losses = [loss(runs, scenario, law, with_router=True) for law in LAWS]
@@ -79,10 +78,10 @@ def _index_by_router(scenario: Scenario, printed: float, unit: float, runs: Runs
         f"Vegas {losses[1]:.1f} %. By CBQ, which does not count the short flows, {by_cbq:.2f}.",
     )
     between = (float(values.mean()) - printed) * (by_cbq - printed) < 0
-    return dataclasses.replace(found, missing=found.missing or (BETWEEN if between else ""))
+    return dataclasses.replace(found, missing=found.missing or (PRINT_BETWEEN if between else ""))
 
 
-BETWEEN = (
+PRINT_BETWEEN = (
     "We replaced the paper's simulator in two ways, by its router with ns-3's TCP and by CBQ with "
     "ns-2's TCP, and the print lies between the two indices."
 )
@@ -95,15 +94,15 @@ def _loss_grows_with_rate(size: float, runs: Runs) -> Found:
     rates that ns-3 ran.  The question stays open if ns-3 ran only one rate.  The short flows have
     ``size`` packets on average.
     """
-    text = f"By CBQ: {curve(runs, BURSTS, bursts(size))}"
+    text = f"By CBQ: {curve(runs, BURST_RATES, bursts(size))}"
     by_cbq = rises([loss(runs, s, "vegas") for s in bursts(size)])
-    rates = [rate for rate in BURSTS if (size, rate) in BURSTS_IN_NS3]
-    scenarios = [bursts(size)[BURSTS.index(rate)] for rate in rates]
+    rates = [rate for rate in BURST_RATES if (size, rate) in BURSTS_IN_NS3]
+    scenarios = [bursts(size)[BURST_RATES.index(rate)] for rate in rates]
     text += f" By figure 2's router in ns-3: {curve(runs, rates, scenarios, with_router=True)}"
     if len(rates) < 2:
         return open_question(
-            f"{BY_CBQ} By CBQ the loss {'grows' if by_cbq else 'does not grow'}. With the router "
-            f"we ran one of the three rates of short flows. {text}"
+            f"{ONLY_CBQ_RAN} By CBQ the loss {'grows' if by_cbq else 'does not grow'}. With the "
+            f"router we ran one of the three rates of short flows. {text}"
         )
     by_ns3 = rises([loss(runs, s, "vegas", with_router=True) for s in scenarios])
     return Found(by_cbq and by_ns3, detail=text)
@@ -119,20 +118,20 @@ def _loss_grows_with_web(runs: Runs) -> Found:
     without = [losses(runs, dumbbell(), "vegas", with_router) for with_router in (False, True)]
     text = " and ".join(map(plus_minus, without))
     return open_question(
-        f"{BY_CBQ} By CBQ Vegas's loss {'grows' if grows else 'does not grow'}; without short "
-        f"flows Vegas loses, with standard errors, {text} % by CBQ and by figure 2's router. "
-        f"{curve(runs, WEBS, webs())}"
+        f"{ONLY_CBQ_RAN} By CBQ Vegas's loss {'grows' if grows else 'does not grow'}; without "
+        f"short flows Vegas loses, with standard errors, {text} % by CBQ and by figure 2's router. "
+        f"{curve(runs, WEB_RATES, webs())}"
     )
 
 
 def webs() -> list[Scenario]:
     """The scenarios of experiment C, in which the rate of short flows varies."""
-    return [dumbbell(web=Web(FIFTH * rate)) for rate in WEBS]
+    return [dumbbell(web=Web(SCALE * rate)) for rate in WEB_RATES]
 
 
 def bursts(size: float) -> list[Scenario]:
     """The scenarios of experiment F: bursts of short flows of ``size`` packets at several rates."""
-    return [dumbbell(web=Web(FIFTH * rate, size, bursty=True)) for rate in BURSTS]
+    return [dumbbell(web=Web(SCALE * rate, size, bursty=True)) for rate in BURST_RATES]
 
 
 def web_traffic() -> list[Record]:
@@ -146,14 +145,14 @@ def web_traffic() -> list[Record]:
             "section IV-C, index with Web traffic",
             "claim",
             printed=[0.75, 0.96],
-            compute=partial(index_range, WEBS, webs(), (0.75, 0.96), False),
+            compute=partial(index_range, WEB_RATES, webs(), (0.75, 0.96), False),
             note=f"Least and largest index from 1 to 300 flows/s. {IN_NS2} {WEB} {SPREAD}",
         ),
         Record(
             "figure 6a, robust to the dynamics of Web traffic",
             "figure",
             printed=True,
-            compute=partial(steady, WEBS, webs(), (0.75, 0.96), False),
+            compute=partial(steady, WEB_RATES, webs(), (0.75, 0.96), False),
             note="Read as: the largest over the least index is at most that of the printed "
             f"indices, even if two standard errors are added. {IN_NS2} {WEB} {NO_PICTURE}",
         ),
@@ -206,7 +205,7 @@ def burstiness() -> list[Record]:
     for (size, rate), printed in BURST_INDEX.items():
         with_router = (size, rate) in BURSTS_IN_NS3
         how = f"{IN_NS3} {COUNTED} {SPREAD_3}" if with_router else f"{IN_NS2} {WEB} {SPREAD}"
-        scenario = bursts(size)[BURSTS.index(rate)]
+        scenario = bursts(size)[BURST_RATES.index(rate)]
         found.append(
             Record(
                 f"section IV-F, index at {rate} flows/s of {size:g} KB",

@@ -12,14 +12,14 @@ import numpy as np
 from paper_checks.checks import Found, Record, by_theory, from_printed_numbers, rises, rounding
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import MAX_WINDOW, replay
-from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, two_connections
-from paper_checks.tsang.table3 import CONVERGED, PACKET
-from paper_checks.tsang.table4 import CASES, SETTLED, VEGAS, as_printed, each_case, index
+from paper_checks.tsang.scenes import BITS_PER_PACKET, CAPACITY, X2_IN_MS, two_connections
+from paper_checks.tsang.table3 import FROM_30_S, PACKET_TIME
+from paper_checks.tsang.table4 import CASES, THRESHOLDS, as_printed, each_case, index
 from paper_checks.tsang.text import SHORTEST
 from vegasmodel.metrics import jain
 
-FAIR = CAPACITY / 2  # pkt/s, an equal share for each of the two connections
-# s, printed in table 4: least RTTs of the longer connection for all of DELAYS but the last
+FAIR_SHARE = CAPACITY / 2  # pkt/s, an equal share for each of the two connections
+# s, printed in table 4: least RTTs of the longer connection for all of X2_IN_MS but the last
 LEAST_RTTS = (0.231, 0.211, 0.191, 0.171, 0.151, 0.131, 0.111, 0.091, 0.071, 0.051, 0.031, 0.021)
 RED_LOWER = 15.0  # packets, RED's lower threshold
 RULE = "Packet by packet with the printed rules (paper_checks/tsang/replay.py)."
@@ -33,7 +33,7 @@ def _index_limits() -> Found:
     return Found([min(found) > 0, max(found) <= 1], detail=f"{min(found):g} to {max(found):g}.")
 
 
-LATER = 10.0  # s: how long after the first source the second one starts
+LATER_BY = 10.0  # s: how long after the first source the second one starts
 
 
 def _gains_by_a_later_start(runs: Runs) -> Found:
@@ -43,10 +43,10 @@ def _gains_by_a_later_start(runs: Runs) -> Found:
     none.  Only delays are used at which the later start increases its over-estimate of baseRTT.
     """
     gains = {}  # by x2: second source's rate if it starts later, over that if both start at once
-    for x2 in DELAYS:
-        (_, at_once), (_, later) = replay(x2), replay(x2, later_by=LATER)  # the second sources
-        if later.base > at_once.base + 0.01 * PACKET:
-            gains[x2] = later.rate(CONVERGED) / at_once.rate(CONVERGED)
+    for x2 in X2_IN_MS:
+        (_, at_once), (_, later) = replay(x2), replay(x2, later_by=LATER_BY)  # the second sources
+        if later.base > at_once.base + 0.01 * PACKET_TIME:
+            gains[x2] = later.rate(FROM_30_S) / at_once.rate(FROM_30_S)
     more = sum(gain > 1.01 for gain in gains.values())
     text = ", ".join(f"{x2} ms {gain:.2f}" for x2, gain in gains.items())
     return Found(
@@ -63,10 +63,10 @@ def _packets_over_rates(runs: Runs) -> Found:
     The result is its mean over the 13 delays x2 (ms) of the longer connection's last link.
     """
     quotients = []
-    for x2 in DELAYS:
+    for x2 in X2_IN_MS:
         first, second = replay(x2)
-        packets = first.held(CONVERGED) / second.held(CONVERGED)
-        quotients.append(packets / (first.rate(CONVERGED) / second.rate(CONVERGED)))
+        packets = first.held(FROM_30_S) / second.held(FROM_30_S)
+        quotients.append(packets / (first.rate(FROM_30_S) / second.rate(FROM_30_S)))
     return Found(
         float(np.mean(quotients)),
         detail=f"At single delays {min(quotients):.2f} to {max(quotients):.2f}, since the packets "
@@ -82,12 +82,12 @@ def _below_window_limit(runs: Runs) -> Found:
     largest = {
         name: max(
             each_round.window
-            for x2 in DELAYS
+            for x2 in X2_IN_MS
             for longer_first in (False, True)
             for connection in replay(x2, *pair, longer_first=longer_first)
             for each_round in connection.rounds
         )
-        for name, pair in VEGAS.items()
+        for name, pair in THRESHOLDS.items()
     }
     text = ", ".join(f"{name} {window:.1f}" for name, window in largest.items())
     return Found(largest["Vegas1_3"] < MAX_WINDOW, detail=f"Largest windows: {text}.")
@@ -95,7 +95,7 @@ def _below_window_limit(runs: Runs) -> Found:
 
 def _below_red(runs: Runs) -> Found:
     """Whether the mean queue by ns-2 is below RED's lower threshold at each delay x2."""
-    queues = {x2: runs(two_connections(x2, warmup=CONVERGED)).queue for x2 in DELAYS}
+    queues = {x2: runs(two_connections(x2, warmup=FROM_30_S)).queue for x2 in X2_IN_MS}
     worst = max(queues, key=lambda x2: queues[x2])
     return Found(
         queues[worst] < RED_LOWER,
@@ -107,7 +107,8 @@ def _queue_grows_with_delta(runs: Runs) -> Found:
     """Whether the mean queue over the delays grows with delta (alpha = beta), by ns-2."""
     names = ("Vegas-1", "Vegas-2", "Vegas-3")
     means = [
-        float(np.mean([runs(two_connections(x2, *VEGAS[n])).queue for x2 in DELAYS])) for n in names
+        float(np.mean([runs(two_connections(x2, *THRESHOLDS[n])).queue for x2 in X2_IN_MS]))
+        for n in names
     ]
     text = ", ".join(f"{mean:.2f}" for mean in means)
     return Found(rises(means), detail=f"Packets with delta 1, 2, 3: {text}.")
@@ -119,8 +120,8 @@ def _expected(name: str, x2: int, longer_first: bool) -> float:
     ``name`` is the paper's name of the thresholds, such as "Vegas-1"; ``x2`` is the delay of this
     connection's last link, ms.
     """
-    _, longer = replay(x2, *VEGAS[name], longer_first=longer_first)
-    return float(np.mean([r.expected for r in longer.decisions(SETTLED)])) / BITS
+    _, longer = replay(x2, *THRESHOLDS[name], longer_first=longer_first)
+    return float(np.mean([r.expected for r in longer.decisions(FROM_30_S)])) / BITS_PER_PACKET
 
 
 def _below_fair_share_with_1_only(runs: Runs) -> Found:
@@ -131,13 +132,13 @@ def _below_fair_share_with_1_only(runs: Runs) -> Found:
     names = ("Vegas-1", "Vegas-2", "Vegas-3")
     found = [[_expected(name, *case) for name in names] for case in as_printed()]
     text = each_case(["/".join(f"{rate:.0f}" for rate in rates) for rates in found])
-    holds = all(rates[0] < FAIR < min(rates[1:]) for rates in found)
-    return Found(holds, detail=f"With delta 1/2/3: {text} The fair share is {FAIR:g}.")
+    holds = all(rates[0] < FAIR_SHARE < min(rates[1:]) for rates in found)
+    return Found(holds, detail=f"With delta 1/2/3: {text} The fair share is {FAIR_SHARE:g}.")
 
 
 def _least_stable_thresholds(runs: Runs) -> Found:
     """The pair of thresholds with which Jain's index has the largest range over the delays."""
-    spans = {n: float(np.ptp([index(x2, n) for x2 in DELAYS])) for n in VEGAS}
+    spans = {n: float(np.ptp([index(x2, n) for x2 in X2_IN_MS])) for n in THRESHOLDS}
     text = ", ".join(f"{name} {span:.3f}" for name, span in spans.items())
     return Found(max(spans, key=lambda n: spans[n]), detail=f"Largest less least index: {text}.")
 
@@ -157,8 +158,8 @@ RECORDS = (
         printed=True,
         compute=_gains_by_a_later_start,
         note=f"The print has 'may'. Read as: more in most cases, and less in none. The second "
-        f"source starts {LATER:g} s after the first, or both start at once; alpha 1, beta 3; rates "
-        f"from 30 s on. {RULE}",
+        f"source starts {LATER_BY:g} s after the first, or both start at once; alpha 1, beta 3; "
+        f"rates from 30 s on. {RULE}",
         source="replay",
     ),
     Record(
@@ -197,7 +198,7 @@ RECORDS = (
         "table 4, least RTT of the longer connection",
         "table",
         printed=[*LEAST_RTTS, 0.013],
-        compute=from_printed_numbers([1e-3 * (SHORTEST + 2 * (x2 - 1)) for x2 in DELAYS]),
+        compute=from_printed_numbers([1e-3 * (SHORTEST + 2 * (x2 - 1)) for x2 in X2_IN_MS]),
         tolerance=rounding(0.001),
         note="s, the table's 13 rows: section 3.1's 13.211 ms and 2 (x2 - 1) ms. Tolerance: "
         "rounding of the print.",

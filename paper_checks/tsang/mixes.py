@@ -18,7 +18,7 @@ import numpy as np
 from paper_checks.checks import Found, Record
 from paper_checks.runs import Groups, Runs
 from paper_checks.spread import difference_and_error, mean_beside_print
-from paper_checks.tsang.scenes import BITS, base_rtt
+from paper_checks.tsang.scenes import BITS_PER_PACKET, base_rtt
 from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.scenario import Red, Scenario, load
 
@@ -29,13 +29,13 @@ RUNS_OF_ONE_LAW = 28  # runs of one law: with 7 runs no law was clearly the fair
 SIZES = (30, 100, 200)  # numbers of flows
 SHARES = (0.3, 0.5, 0.7)  # parts of the flows that are Vegas
 VEGAS_3, VEGAS_1_3 = (3.0, 3.0), (1.0, 3.0)  # alpha and beta, packets
-HIGH, LOW = (54.0, 108.0), (5.0, 15.0)  # RED's lower and upper threshold, packets
+RED_HIGH, RED_LOW = (54.0, 108.0), (5.0, 15.0)  # RED's lower and upper threshold, packets
 # by part of table 6: thresholds of Vegas, thresholds of RED
 TABLES: dict[str, tuple[Pair, Pair]] = {
-    "6a": (VEGAS_3, HIGH),
-    "6b": (VEGAS_1_3, HIGH),
-    "6c": (VEGAS_3, LOW),
-    "6d": (VEGAS_1_3, LOW),
+    "6a": (VEGAS_3, RED_HIGH),
+    "6b": (VEGAS_1_3, RED_HIGH),
+    "6c": (VEGAS_3, RED_LOW),
+    "6d": (VEGAS_1_3, RED_LOW),
 }
 # Section 3.4: part of table 6, number of flows, whether Vegas flows get more than Reno flows
 WINNERS = (
@@ -54,14 +54,14 @@ LINK = (
     "most 30 (section 3.1), a buffer of 250 packets and starts within 0.5 s, which we chose, and "
     "RTTs of "
 )
-RTTS = {30: "71.2 ms", 1: "13.2 ms"}  # by x2 in ms: those of figure 1's two connections
+RTT_TEXTS = {30: "71.2 ms", 1: "13.2 ms"}  # by x2 in ms: those of figure 1's two connections
 RUN = f"{LINK}71.2 and of 13.2 ms, those of figure 1's two connections (x2 = 30 ms)."
 RUN_ONE = (
     f"{LINK}71.2 ms (figure 1's longer connection at x2 = 30 ms); we did not try 13.2 ms, the RTT "
     "of its shorter connection."
 )
 LAWS = ("Vegas", "Reno")
-GUESSED = (
+NETWORK_GUESSED = (
     "The network is not in our copy of the paper, and these runs are of a network that we "
     "inferred. So this network may be the reason for a difference."
 )
@@ -69,7 +69,7 @@ RED_DECIDES = (
     "The network is not in our copy of the paper, and RED's settings decide: the statement holds "
     "with ns-2's defaults of before April 2001, and not with those of 2.35."
 )
-LATER = "With RED's defaults of 2.35 (gentle_, weight from the link's rate)"
+WITH_NEWER_RED = "With RED's defaults of 2.35 (gentle_, weight from the link's rate)"
 
 
 @cache
@@ -104,7 +104,7 @@ MAY = "; with RED's low thresholds the text says that Vegas 'may' get more"
 
 
 def _log_ratios(found: Groups) -> Floats:
-    """ln(rate of a Vegas flow/rate of a Reno flow) of each run."""
+    """ln(rate of a Vegas flow/rate of a Reno flow) of each run of ``found``."""
     return np.asarray(np.log(found.throughput[:, 0] / found.throughput[:, 1]))
 
 
@@ -118,7 +118,7 @@ def _log_ratios_and_row(runs: Runs, n: int, table: str, x: int) -> tuple[Floats,
     for share in SHARES:
         found = runs.groups(mix(n, share, *TABLES[table], x))
         logs.append(_log_ratios(found))
-        vegas, reno = BITS * found.mean
+        vegas, reno = BITS_PER_PACKET * found.mean
         cells.append(f"{100 * share:g} %: {found.jain.mean():.3f}, {vegas:.0f}, {reno:.0f}")
     text = f"Share of Vegas: index, bit/s of Vegas, of Reno: {'; '.join(cells)}."
     return np.asarray(np.mean(logs, axis=0)), text
@@ -161,7 +161,7 @@ def _winner(n: int, table: str, printed: str, runs: Runs) -> Found:
     two RTTs and each of two settings of RED.
     """
     leaders, texts = [], []  # for each RTT
-    for x, rtt in RTTS.items():
+    for x, rtt in RTT_TEXTS.items():
         logs, cells = _log_ratios_and_row(runs, n, table, x)
         leaders.append(clear(logs, LAWS))
         texts.append(
@@ -169,11 +169,13 @@ def _winner(n: int, table: str, printed: str, runs: Runs) -> Found:
         )
     undecided = ""
     if set(leaders) != {printed}:
-        undecided = GUESSED if len(set(leaders)) == 1 else f"{GUESSED} Here the RTT decides."
+        undecided = NETWORK_GUESSED
+        if len(set(leaders)) > 1:
+            undecided += " Here the RTT decides."
     else:
-        later = {rtt: _log_ratios_with_newer_red(runs, n, table, x) for x, rtt in RTTS.items()}
+        later = {rtt: _log_ratios_with_newer_red(runs, n, table, x) for x, rtt in RTT_TEXTS.items()}
         ratios = "; ".join(f"RTTs of {rtt} {_factor(logs)}" for rtt, logs in later.items())
-        texts.append(f"{LATER} and half of the flows Vegas: {ratios}.")
+        texts.append(f"{WITH_NEWER_RED} and half of the flows Vegas: {ratios}.")
         if {clear(logs, LAWS) for logs in later.values()} != {printed}:
             undecided = RED_DECIDES
     return Found(leaders[0], detail=" ".join(texts), undecided=undecided)
@@ -194,10 +196,11 @@ PAIRS: dict[str, tuple[tuple[Mix, Mix], ...]] = {
 def _ratio_differs(runs: Runs, one: Mix, other: Mix) -> tuple[bool, str]:
     """Whether the ratio Vegas/Reno differs between two mixes with each RTT, and by how much.
 
-    The second value is a text: by which factor the ratio differs with each RTT.
+    A mix is a part of table 6, such as "6a", and a number of flows.  The second value is a text: by
+    which factor the ratio differs with each RTT.
     """
     differ, parts = [], []  # for each RTT: whether the ratios differ, and a text
-    for x in RTTS:
+    for x in RTT_TEXTS:
         logs = [_log_ratios_and_row(runs, n, table, x)[0] for table, n in (one, other)]
         difference, error = difference_and_error(*logs)
         differ.append(abs(difference) > 2 * error)
@@ -220,7 +223,7 @@ def _each_quantity_counts(runs: Runs) -> Found:
         shown.append(bool(moved))
         texts = moved[:1] or [text for _, text in found]
         rows.append(f"{what} ({len(moved)} of {len(found)} pairs): {'; '.join(texts)}")
-    return Found(all(shown), detail=f"Changed by {'; by '.join(rows)}.", missing=GUESSED)
+    return Found(all(shown), detail=f"Changed by {'; by '.join(rows)}.", missing=NETWORK_GUESSED)
 
 
 def _one_of_two_rtts(
@@ -228,29 +231,32 @@ def _one_of_two_rtts(
 ) -> Found:
     """The mean of ``statistic`` for 200 flows, 10 % of them Vegas, with one of two RTTs.
 
-    Our copy of the paper does not state the RTT.  So we compute the mean with both of ``RTTS``, and
+    Our copy of the paper does not state the RTT.  So we compute the mean with both RTTs, and
     take the one that is further from the printed value: if it agrees, the other one does, too.
     ``statistic`` has the arguments runs and x, which sets the RTT, and returns a value for each
     run.  ``unit`` is that of the last printed digit.
     """
-    values = {x: statistic(runs, x) for x in RTTS}
+    values = {x: statistic(runs, x) for x in RTT_TEXTS}
     x = max(values, key=lambda k: abs(values[k].mean() - printed))
-    text = ", ".join(f"{values[k].mean():.5g} with RTTs of {rtt}" for k, rtt in RTTS.items())
+    text = ", ".join(f"{values[k].mean():.5g} with RTTs of {rtt}" for k, rtt in RTT_TEXTS.items())
     found = mean_beside_print(
         values[x], printed=printed, unit=unit, detail=f"{text}.", of=PAPERS_RUNS
     )
-    return dataclasses.replace(found, missing=GUESSED)
+    return dataclasses.replace(found, missing=NETWORK_GUESSED)
 
 
 def _index(runs: Runs, x: int) -> Floats:
     """Jain's index of each run for 200 flows, 10 % of them Vegas; ``x`` sets the RTT."""
-    return runs.groups(mix(200, 0.1, VEGAS_3, HIGH, x)).jain
+    return runs.groups(mix(200, 0.1, VEGAS_3, RED_HIGH, x)).jain
 
 
 def _goodput(group: int, runs: Runs, x: int) -> Floats:
-    """Goodput of a flow in the same case, bit/s of each run; ``group`` 0 is Vegas, 1 is Reno."""
-    found = runs.groups(mix(200, 0.1, VEGAS_3, HIGH, x))
-    return np.asarray(BITS * found.throughput[:, group])
+    """Goodput of one of 200 flows, 10 % of them Vegas, in each run, bit/s.
+
+    ``group`` 0 is Vegas, 1 is Reno; ``x`` sets the RTT.
+    """
+    found = runs.groups(mix(200, 0.1, VEGAS_3, RED_HIGH, x))
+    return np.asarray(BITS_PER_PACKET * found.throughput[:, group])
 
 
 def _many_drops(runs: Runs) -> Found:
@@ -261,18 +267,18 @@ def _many_drops(runs: Runs) -> Found:
     losses = {
         x: [
             float(runs.groups(mix(100, 0.5, VEGAS_3, red, x)).loss_rate.mean())
-            for red in (LOW, HIGH)
+            for red in (RED_LOW, RED_HIGH)
         ]
-        for x in RTTS
+        for x in RTT_TEXTS
     }
     text = ", ".join(
-        f"{100 * low:.1f} % with RTTs of {RTTS[x]} (RED 54/108 {100 * high:.1f} %)"
+        f"{100 * low:.1f} % with RTTs of {RTT_TEXTS[x]} (RED 54/108 {100 * high:.1f} %)"
         for x, (low, high) in losses.items()
     )
     return Found(
         all(low > max(0.1, high) for low, high in losses.values()),
         detail=f"Lost: {text}.",
-        missing=GUESSED,
+        missing=NETWORK_GUESSED,
     )
 
 
@@ -294,7 +300,7 @@ def table_6() -> list[Record]:
             "50 or 70 % of the flows are Vegas, with 7 runs each, and so in ours. We take the "
             "geometric mean of the ratios of the three. A law leads only if it leads by more than "
             "two standard errors. Our copy of the paper lacks the table's numbers, so printed is "
-            f"what the text says{MAY if TABLES[table][1] == LOW else ''}. {RUN}",
+            f"what the text says{MAY if TABLES[table][1] == RED_LOW else ''}. {RUN}",
         )
         for table, n, vegas in WINNERS
     ]
@@ -350,7 +356,7 @@ def _alone(runs: Runs, n: int, vegas: bool, x: int) -> Floats:
 
     There are ``RUNS_OF_ONE_LAW`` runs.  ``x`` sets the RTT (``mix``).
     """
-    scenario = mix(n, float(vegas), VEGAS_3, HIGH, x)
+    scenario = mix(n, float(vegas), VEGAS_3, RED_HIGH, x)
     many = dataclasses.replace(scenario.run, runs=RUNS_OF_ONE_LAW)
     return runs.groups(dataclasses.replace(scenario, run=many)).jain
 
@@ -371,14 +377,14 @@ def _fairer(n: int, rtts: tuple[int, ...], runs: Runs) -> Found:
             for name, index in found.items()
         )
         leaders.append("neither" if abs(lead) <= 2 * error else "Vegas" if lead > 0 else "Reno")
-        texts.append(f"{RTTS[x]}: {both}; two standard errors {2 * error:.4f}.")
-    missing = NEITHER if "neither" in leaders else GUESSED
-    undecided = f"{GUESSED} Here the RTT decides." if len(set(leaders)) > 1 else ""
+        texts.append(f"{RTT_TEXTS[x]}: {both}; two standard errors {2 * error:.4f}.")
+    missing = NEITHER_LEADS if "neither" in leaders else NETWORK_GUESSED
+    undecided = f"{NETWORK_GUESSED} Here the RTT decides." if len(set(leaders)) > 1 else ""
     detail = f"Index with RTTs of {' '.join(texts)}"
     return Found(leaders[0], detail=detail, missing=missing, undecided=undecided)
 
 
-NEITHER = "The runs do not decide: neither law leads by two standard errors."
+NEITHER_LEADS = "The runs do not decide: neither law leads by two standard errors."
 
 
 def _reno_more_stable(runs: Runs) -> Found:
@@ -391,7 +397,7 @@ def _reno_more_stable(runs: Runs) -> Found:
     # such logarithms twice that
     two_errors = 2 * np.sqrt(2 / (2 * (RUNS_OF_ONE_LAW - 1)))
     ratios, texts = [], []
-    for x, rtt in RTTS.items():
+    for x, rtt in RTT_TEXTS.items():
         reno, vegas = (float(_alone(runs, 100, vegas, x).std(ddof=1)) for vegas in (False, True))
         ratios.append(reno / vegas)
         texts.append(
@@ -407,7 +413,7 @@ def _reno_more_stable(runs: Runs) -> Found:
         if alike
         else ""
     )
-    return Found(max(ratios) < 1, detail=text, missing=GUESSED, undecided=undecided)
+    return Found(max(ratios) < 1, detail=text, missing=NETWORK_GUESSED, undecided=undecided)
 
 
 def _fairer_with_high_thresholds(runs: Runs) -> Found:
@@ -416,10 +422,13 @@ def _fairer_with_high_thresholds(runs: Runs) -> Found:
     ln(index) must rise by more than two standard errors with each RTT.
     """
     holds, rows = [], []
-    for x, rtt in RTTS.items():
+    for x, rtt in RTT_TEXTS.items():
         gains = [
             difference_and_error(
-                *(np.log(runs.groups(mix(n, 1.0, VEGAS_3, red, x)).jain) for red in (HIGH, LOW))
+                *(
+                    np.log(runs.groups(mix(n, 1.0, VEGAS_3, red, x)).jain)
+                    for red in (RED_HIGH, RED_LOW)
+                )
             )
             for n in (30, 100)
         ]
@@ -430,7 +439,7 @@ def _fairer_with_high_thresholds(runs: Runs) -> Found:
         all(holds),
         detail="By how many percent the index rises at 30 and at 100 flows, +- two standard "
         f"errors: {'; '.join(rows)}.",
-        missing=GUESSED,
+        missing=NETWORK_GUESSED,
     )
 
 
@@ -451,7 +460,7 @@ def one_law() -> list[Record]:
             "section 4, many flows: Reno alone is fairer than Vegas alone",
             "claim",
             printed="Reno",
-            compute=partial(_fairer, 100, tuple(RTTS)),
+            compute=partial(_fairer, 100, tuple(RTT_TEXTS)),
             note=f"100 flows. {first} {note}",
         ),
         Record(

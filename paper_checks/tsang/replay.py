@@ -33,13 +33,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
-from paper_checks.topology import SHORT
-from paper_checks.tsang.scenes import BITS, base_rtt
+from paper_checks.topology import USUAL_DELAY
+from paper_checks.tsang.scenes import BITS_PER_PACKET, base_rtt
 
 __all__ = ["Connection", "Round", "alone", "replay"]
 
 SHARED, ACCESS = 1.5e6, 1e7  # bit/s: rates of the links between R1 and R2, of all other links
-ACK_BITS = 0.04 * BITS  # an ACK has 40 B, a data packet 1000 B
+ACK_BITS = 0.04 * BITS_PER_PACKET  # an ACK has 40 B, a data packet 1000 B
 GAMMA = 1.0  # packets: a larger backlog ends slow start
 MAX_WINDOW = 30.0  # packets
 DURATION = 60.0  # s
@@ -67,8 +67,8 @@ class Network:
 
     def __init__(self) -> None:
         self.now = 0.0  # s
-        self.forward = Wire(SHARED, SHORT)  # R1 to R2, for data
-        self.backward = Wire(SHARED, SHORT)  # R2 to R1, for ACKs
+        self.forward = Wire(SHARED, USUAL_DELAY)  # R1 to R2, for data
+        self.backward = Wire(SHARED, USUAL_DELAY)  # R2 to R1, for ACKs
         self._events: list[tuple[float, int, Callable[[int], None], int]] = []
         self._scheduled = 0  # number of events so far
 
@@ -94,7 +94,7 @@ class Wire:
     free: float = 0.0  # s, the time at which all packets that have arrived so far are sent
 
     def pass_on(self, time: float, bits: float) -> float:
-        """The time at which a packet that arrives at ``time`` reaches the other end."""
+        """When a packet of ``bits`` that arrives at ``time`` reaches the other end, s."""
         begin = self.free if self.free > time else time  # the calls of max took 1/4 of a run's time
         self.free = begin + bits / self.rate
         return self.free + self.delay
@@ -116,8 +116,11 @@ class Connection:
     visits: list[tuple[float, float]] = field(default_factory=list)  # at R1: arrival, stay, s
 
     def __post_init__(self) -> None:
-        self.to_r1, self.to_receiver = Wire(ACCESS, SHORT), Wire(ACCESS, self.last_delay)
-        self.ack_to_r2, self.ack_to_source = Wire(ACCESS, self.last_delay), Wire(ACCESS, SHORT)
+        self.to_r1, self.to_receiver = Wire(ACCESS, USUAL_DELAY), Wire(ACCESS, self.last_delay)
+        self.ack_to_r2, self.ack_to_source = (
+            Wire(ACCESS, self.last_delay),
+            Wire(ACCESS, USUAL_DELAY),
+        )
         self.window = 1.0  # packets
         self.per_ack = 0.0  # packets that each ACK adds to the window
         self.slow_start = True
@@ -145,15 +148,15 @@ class Connection:
         last = self.acked + int(self.window if self.window < limit else limit)
         for packet in range(self.next, last + 1):
             self.sent[packet] = now
-            self.network.at(self.to_r1.pass_on(now, BITS), self._at_r1, packet)
+            self.network.at(self.to_r1.pass_on(now, BITS_PER_PACKET), self._at_r1, packet)
         self.next = max(self.next, last + 1)
 
     def _at_r1(self, packet: int) -> None:
         """A data packet arrives at the router R1; its receiver will send an ACK for it at once."""
         network, now = self.network, self.network.now
-        at_r2 = network.forward.pass_on(now, BITS)
-        self.visits.append((now, at_r2 - SHORT - now))  # until its last bit has left R1
-        received = self.to_receiver.pass_on(at_r2, BITS)
+        at_r2 = network.forward.pass_on(now, BITS_PER_PACKET)
+        self.visits.append((now, at_r2 - USUAL_DELAY - now))  # until its last bit has left R1
+        received = self.to_receiver.pass_on(at_r2, BITS_PER_PACKET)
         network.at(self.ack_to_r2.pass_on(received, ACK_BITS), self._ack_at_r2, packet)
 
     def _ack_at_r2(self, packet: int) -> None:
@@ -194,7 +197,9 @@ class Connection:
             # for baseRTT, even if it is larger than baseRTT
             self.base = mean if packets <= 1 else min(self.base, mean)
         expected, actual = (self.next - self.acked) / self.base, packets / mean
-        self.rounds.append(Round(now, self.window, BITS * expected, BITS * actual))
+        self.rounds.append(
+            Round(now, self.window, BITS_PER_PACKET * expected, BITS_PER_PACKET * actual)
+        )
         backlog = (expected - actual) * self.base
         self._adjust(float(int(backlog + 0.5)) if self.round_backlog else backlog)
         self.round_start = self.next
@@ -276,7 +281,7 @@ def _replay(
         Connection(
             network, x * 1e-3, alpha, beta, rounded, max_window, base_rtt(x) if known else None
         )
-        for x in (1e3 * SHORT, x2)
+        for x in (1e3 * USUAL_DELAY, x2)
     )
     # events at the same instant happen in the order of scheduling
     for source in (longer, shorter) if longer_first else (shorter, longer):
@@ -287,7 +292,10 @@ def _replay(
 
 @cache
 def alone(x2: float, alpha: float = 1.0, beta: float = 3.0) -> Connection:
-    """A single connection whose last link takes ``x2`` ms, after 60 s."""
+    """A single Vegas connection after 60 s; its last link has a delay of ``x2`` ms.
+
+    ``alpha`` and ``beta`` are in packets.
+    """
     network = Network()
     source = Connection(network, x2 * 1e-3, alpha, beta, round_backlog=False)
     network.at(START, source.begin, 0)

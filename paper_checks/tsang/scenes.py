@@ -6,15 +6,17 @@ import dataclasses
 from functools import cache
 from pathlib import Path
 
-from paper_checks.topology import SHORT, link_by_link
+from paper_checks.topology import USUAL_DELAY, link_by_link
 from vegasmodel.scenario import Scenario, load
 
-__all__ = ["BITS", "CAPACITY", "DELAYS", "base_rtt", "two_connections"]
+__all__ = ["BITS_PER_PACKET", "CAPACITY", "X2_IN_MS", "base_rtt", "two_connections"]
 
-BITS = 8000.0  # the size of a packet
-CAPACITY = 1.5e6 / BITS  # pkt/s
-DELAYS = (110, 100, 90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 1)  # x2 in ms, in the tables' order
-TRANSMISSION = 1.04 * BITS * (1 / 1.5e6 + 2 / 1e7)  # s: data and ACK over the three links
+BITS_PER_PACKET = 8000.0
+CAPACITY = 1.5e6 / BITS_PER_PACKET  # pkt/s
+# x2, the delay of the second connection's last link, in ms and in the order of the paper's tables
+X2_IN_MS = (110, 100, 90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 1)
+# s, of a data packet and its ACK (4 % of its size) at the shared link and at two access links
+TRANSMISSION = 1.04 * BITS_PER_PACKET * (1 / 1.5e6 + 2 / 1e7)
 
 
 def base_rtt(x: float) -> float:
@@ -36,4 +38,4 @@ def two_connections(
     run = dataclasses.replace(base.run, warmup=warmup)
     name = f"tsang-vegas-{alpha:g}-{beta:g}-x2-{x2:g}-ms-from-{warmup:g}-s"
     base = dataclasses.replace(base, name=name, flows=flows, run=run)
-    return link_by_link(base, (SHORT, x2 * 1e-3))
+    return link_by_link(base, (USUAL_DELAY, x2 * 1e-3))

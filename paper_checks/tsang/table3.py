@@ -19,10 +19,11 @@ import numpy as np
 from paper_checks.checks import Found, Record, from_printed_numbers, rounding
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import START, replay
-from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, base_rtt, two_connections
+from paper_checks.tsang.scenes import BITS_PER_PACKET, CAPACITY, X2_IN_MS, base_rtt, two_connections
 from vegasmodel.metrics import jain
 
-# x2 in ms: expected and actual rate of connection 1, of connection 2 (bit/s), ratio, index
+# By x2 in ms: expected and actual rate of connection 1, the same of connection 2 (bit/s); ratio of
+# the two actual rates; Jain's index
 TABLE_3 = {
     110: (2422285, 928571, 642586, 606382, 1.53, 0.965),
     100: (2422285, 925824, 591103, 545454, 1.70, 0.931),
@@ -38,9 +39,9 @@ TABLE_3 = {
     5: (1816713, 750000, 1340183, 750000, 1.00, 1.000),
     1: (1816713, 750000, 1816713, 750000, 1.00, 1.000),
 }
-CONVERGED = 30.0  # s: the rates are read from here on
-LATE = START + 10.0  # s: the averages of ratio and index begin 10 s after the start of the sources
-PACKET = 1 / CAPACITY  # s, transmission of a packet at the shared link
+FROM_30_S = 30.0  # s: the windows have converged, and rates are averaged from here on
+TEN_S_AFTER_START = START + 10.0  # s: from here on means for ratio and index are taken
+PACKET_TIME = 1 / CAPACITY  # s, transmission of a packet at the shared link
 
 # --- the cells -------------------------------------------------------------------------------
 
@@ -50,26 +51,29 @@ REPLAYED = (
     "the same for all its 65 rates and indices (paper_checks/tsang/replay.py)."
 )
 COLUMNS = ("expected rate 1", "actual rate 1", "expected rate 2", "actual rate 2")
-CUT = 1.0  # bit/s: the print is cut off to whole bit/s, which makes an error of less than this
-AVERAGED = 4  # decisions; the paper states no number, and for the tolerance we assume this one
+CUT_OFF = 1.0  # bit/s: the print is cut off to whole bit/s, which makes an error of less than this
+# Vegas's decisions over which the paper may average; it states no number, and we assume this one
+DECISIONS_AVERAGED = 4
 
 
 def _cell(x2: int, column: int) -> Callable[[Runs], Found]:
     """The ``compute`` function for a rate of table 3, bit/s; ``column`` is an index of ``COLUMNS``.
 
-    Vegas computes its rates at each decision, once per round trip.  The value is the mean over the
+    The rate is in the row of the delay ``x2``, ms.  Vegas computes its rates at each decision, once
+    per round trip.  The value is the mean over the
     decisions from 30 s on.  The paper may average fewer of them.  So the tolerance allows what a
-    mean of ``AVERAGED`` decisions may differ by chance.
+    mean of ``DECISIONS_AVERAGED`` decisions may differ by chance.
     """
 
     def compute(runs: Runs) -> Found:
         """The mean rate over Vegas's decisions from 30 s on; ``runs`` is not used."""
         connection, actual = divmod(column, 2)  # columns of each connection: expected, actual rate
-        late = replay(x2)[connection].decisions(CONVERGED)
+        late = replay(x2)[connection].decisions(FROM_30_S)
         rates = np.array([r.actual if actual else r.expected for r in late])
-        chance = 2 * float(rates.std()) / AVERAGED**0.5  # two standard errors of a mean of AVERAGED
+        # two standard errors of a mean of so few decisions
+        chance = 2 * float(rates.std()) / DECISIONS_AVERAGED**0.5
         limit = 0.1 * TABLE_3[x2][column]
-        return Found(float(rates.mean()), CUT + min(chance, limit))
+        return Found(float(rates.mean()), CUT_OFF + min(chance, limit))
 
     return compute
 
@@ -95,7 +99,7 @@ def cells() -> list[Record]:
             "gives the print.",
             source="replay",
         )
-        for x2 in DELAYS
+        for x2 in X2_IN_MS
         for i, name in enumerate(COLUMNS)
     ]
 
@@ -110,7 +114,7 @@ def index(
     alpha: float = 1.0,
     beta: float = 3.0,
     *,
-    since: float = LATE,
+    since: float = TEN_S_AFTER_START,
     longer_first: bool = False,
     known: bool = False,
 ) -> float:
@@ -152,7 +156,7 @@ def rounded(x2: int, alpha: float, beta: float, runs: Runs) -> float:
 
     The arguments are those of ``index``. The means are from 10 s after the start on.
     """
-    return float(runs(two_connections(x2, alpha, beta, warmup=LATE - START)).jain[0])
+    return float(runs(two_connections(x2, alpha, beta, warmup=TEN_S_AFTER_START - START)).jain[0])
 
 
 def derived() -> list[Record]:
@@ -162,7 +166,7 @@ def derived() -> list[Record]:
     of our simulation packet by packet. x2 is the delay of the longer connection's last link.
     """
     found = []
-    for x2 in DELAYS:
+    for x2 in X2_IN_MS:
         _, first, _, second, ratio, printed = TABLE_3[x2]
         found += [
             Record(
@@ -198,7 +202,7 @@ def window_and_base(x2: int) -> tuple[int, float]:
     whole number.  A baseRTT cannot be less than the RTT with empty queues.  So W is the smallest
     whole number with which W/rate is at least this RTT.
     """
-    rate = TABLE_3[x2][2] / BITS
+    rate = TABLE_3[x2][2] / BITS_PER_PACKET
     window = math.ceil(rate * (base_rtt(x2) - 1e-6))  # 1 us: the rate is cut off to 1 bit/s
     return window, window / rate
 
@@ -209,11 +213,11 @@ def _over_estimates() -> Found:
     The result's detail has the over-estimates, in transmission times of a packet: those that the
     print implies, and those in our simulation.
     """
-    printed = [(window_and_base(x2)[1] - base_rtt(x2)) / PACKET for x2 in DELAYS]
-    simulated = [(replay(x2)[1].base - base_rtt(x2)) / PACKET for x2 in DELAYS]
+    printed = [(window_and_base(x2)[1] - base_rtt(x2)) / PACKET_TIME for x2 in X2_IN_MS]
+    simulated = [(replay(x2)[1].base - base_rtt(x2)) / PACKET_TIME for x2 in X2_IN_MS]
     by_print, by_rule = (", ".join(f"{x:.2f}" for x in xs) for xs in (printed, simulated))
     # by how much the index changes if both connections know their least RTTs
-    changes = [abs(index(x2, known=True) - TABLE_3[x2][5]) for x2 in DELAYS]
+    changes = [abs(index(x2, known=True) - TABLE_3[x2][5]) for x2 in X2_IN_MS]
     return Found(
         max(printed) < 0.01,
         detail=f"Over-estimates in packet times, from x2 = 110 ms to 1 ms: {by_print}; in our "
@@ -230,7 +234,7 @@ def backlogs(x2: int) -> tuple[float, float]:
     expected = W/baseRTT, where W is the window, this is W (1 - actual/expected).
     """
     expected1, actual1, expected2, actual2, _, _ = TABLE_3[x2]
-    W1 = round(expected1 / BITS * base_rtt(1))
+    W1 = round(expected1 / BITS_PER_PACKET * base_rtt(1))
     W2, _ = window_and_base(x2)
     return W1 * (1 - actual1 / expected1), W2 * (1 - actual2 / expected2)
 
@@ -241,9 +245,9 @@ def _backlogs() -> Found:
     The result's detail has those backlogs of connection 2 that would be outside if its baseRTT were
     its least RTT.
     """
-    every = [backlog for x2 in DELAYS for backlog in backlogs(x2)]
+    every = [backlog for x2 in X2_IN_MS for backlog in backlogs(x2)]
     by_least_rtt = {
-        x2: (expected - actual) / BITS * base_rtt(x2)
+        x2: (expected - actual) / BITS_PER_PACKET * base_rtt(x2)
         for x2, (_, _, expected, actual, _, _) in TABLE_3.items()
     }
     outside = {x2: backlog for x2, backlog in by_least_rtt.items() if not 1 <= backlog <= 3}
@@ -286,11 +290,14 @@ def implied() -> list[Record]:
 
 
 def _ratios(longer_first: bool) -> list[float]:
-    """Rate of the shorter over that of the longer connection, at each x2 of 10 ms and more."""
+    """Rate of the shorter over that of the longer connection, at each x2 of 10 ms and more.
+
+    ``longer_first`` says whether the longer one's first packet arrives first at the shared link.
+    """
     found = []
-    for x2 in DELAYS[:-2]:
+    for x2 in X2_IN_MS[:-2]:
         shorter, longer = replay(x2, longer_first=longer_first)
-        found.append(shorter.rate(CONVERGED) / longer.rate(CONVERGED))
+        found.append(shorter.rate(FROM_30_S) / longer.rate(FROM_30_S))
     return found
 
 
@@ -301,7 +308,7 @@ def _longer_gets_less(runs: Runs) -> Found:
     opposite = _ratios(longer_first=True)
     span = f"{min(opposite):.2f} to {max(opposite):.2f}"
     other = f"with the longer's packet first at R1, as in table 4, {span}"
-    means = [runs(two_connections(x2, warmup=CONVERGED)).throughput[0] for x2 in DELAYS[:-2]]
+    means = [runs(two_connections(x2, warmup=FROM_30_S)).throughput[0] for x2 in X2_IN_MS[:-2]]
     ns2 = sum(bool(first > second) for first, second in means)
     return Found(
         min(ratios) > 1,
@@ -312,7 +319,7 @@ def _longer_gets_less(runs: Runs) -> Found:
 
 def _no_losses(runs: Runs) -> float:
     """Number of packets that ns-2's sources send again in all 13 cases."""
-    return float(sum(runs(two_connections(x2)).retransmits.sum() for x2 in DELAYS))
+    return float(sum(runs(two_connections(x2)).retransmits.sum() for x2 in X2_IN_MS))
 
 
 def conclusions() -> list[Record]:
@@ -321,8 +328,8 @@ def conclusions() -> list[Record]:
     They are tested on the table's numbers, on our simulation packet by packet, and on ns-2. x2 is
     the delay of the longer connection's last link.
     """
-    indices = [TABLE_3[x2][5] for x2 in DELAYS[:-2]]
-    ratios = [first / second for first, second in map(backlogs, DELAYS[:-2])]
+    indices = [TABLE_3[x2][5] for x2 in X2_IN_MS[:-2]]
+    ratios = [first / second for first, second in map(backlogs, X2_IN_MS[:-2])]
     return [
         Record(
             "section 3.2, the longer connection always loses from x2 = 10 ms on",
@@ -353,7 +360,7 @@ def conclusions() -> list[Record]:
             "claim",
             printed=True,
             compute=from_printed_numbers(
-                bool(np.any(np.diff([TABLE_3[x2][4] for x2 in DELAYS]) > 0))
+                bool(np.any(np.diff([TABLE_3[x2][4] for x2 in X2_IN_MS]) > 0))
             ),
             note="Of the printed ratios, one at some delay is larger than that at the next longer "
             "delay.",

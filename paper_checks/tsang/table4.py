@@ -15,12 +15,12 @@ from paper_checks.checks import Found, Record, from_printed_numbers, rises, roun
 from paper_checks.runs import Runs
 from paper_checks.tsang import table3
 from paper_checks.tsang.replay import START, replay
-from paper_checks.tsang.scenes import BITS, DELAYS
-from paper_checks.tsang.table3 import LATE, NOT_10_MS, rounded
+from paper_checks.tsang.scenes import BITS_PER_PACKET, X2_IN_MS
+from paper_checks.tsang.table3 import FROM_30_S, NOT_10_MS, TEN_S_AFTER_START, rounded
 
 # alpha and beta, packets
-VEGAS = {"Vegas-1": (1, 1), "Vegas-2": (2, 2), "Vegas-3": (3, 3), "Vegas1_3": (1, 3)}
-# by x2 in ms: Jain's index with each of VEGAS
+THRESHOLDS = {"Vegas-1": (1, 1), "Vegas-2": (2, 2), "Vegas-3": (3, 3), "Vegas1_3": (1, 3)}
+# by x2 in ms: Jain's index with each of THRESHOLDS
 TABLE_4 = {
     110: (0.928, 0.998, 0.999, 0.908),
     100: (0.898, 1.000, 1.000, 0.892),
@@ -43,12 +43,16 @@ RANGES = {"Vegas-1": (60, 288), "Vegas-2": (90, 125), "Vegas-3": (78, 117)}
 
 # s after the start of the sources: where the averages may begin
 BEGINS = (0.01, 1.0, 5.0, 9.0, 10.0, 11.0, 20.0, 30.0)
-SETTLED = 30.0  # s: the rates of section 3.3 are read from here on
 
 
-def index(x2: int, name: str, since: float = LATE, longer_first: bool = True) -> float:
-    """The index of the mean rates from ``since`` on, by the packet-by-packet simulation."""
-    return table3.index(x2, *VEGAS[name], since=since, longer_first=longer_first)
+def index(x2: int, name: str, since: float = TEN_S_AFTER_START, longer_first: bool = True) -> float:
+    """Jain's index of the mean rates from ``since`` (s) on, by the packet-by-packet simulation.
+
+    ``x2`` is the delay of the longer connection's last link, ms, and ``name`` the name of the
+    thresholds, such as "Vegas-1".  ``longer_first`` says whether the longer connection's first
+    packet arrives first at the shared link.
+    """
+    return table3.index(x2, *THRESHOLDS[name], since=since, longer_first=longer_first)
 
 
 def _cell(x2: int, name: str, runs: Runs) -> Found:
@@ -58,7 +62,7 @@ def _cell(x2: int, name: str, runs: Runs) -> Found:
     has the index if averages begin earlier, if the other connection's packet is first at the shared
     link, and by ns-2.
     """
-    ns2 = rounded(x2, *VEGAS[name], runs)
+    ns2 = rounded(x2, *THRESHOLDS[name], runs)
     other = index(x2, name, longer_first=False)
     early = index(x2, name, since=BEGINS[0] + START)
     return Found(
@@ -89,8 +93,8 @@ def cells() -> list[Record]:
             "rounding of the print.",
             source="replay",
         )
-        for x2 in DELAYS
-        for i, name in enumerate(VEGAS)
+        for x2 in X2_IN_MS
+        for i, name in enumerate(THRESHOLDS)
     ]
 
 
@@ -98,8 +102,8 @@ def _agreeing(since: float, longer_first: bool = True) -> int:
     """Number of cells of table 4 that are reproduced if averages begin at ``since``, s."""
     return sum(
         abs(index(x2, name, since, longer_first) - printed) <= rounding(0.001)
-        for x2 in DELAYS
-        for name, printed in zip(VEGAS, TABLE_4[x2], strict=True)
+        for x2 in X2_IN_MS
+        for name, printed in zip(THRESHOLDS, TABLE_4[x2], strict=True)
     )
 
 
@@ -145,7 +149,7 @@ def begin() -> list[Record]:
 
 def _column_means(runs: Runs) -> Found:
     """Whether the mean index is higher with Vegas-2 and Vegas-3 than with the other thresholds."""
-    means = {name: float(np.mean([index(x2, name) for x2 in DELAYS])) for name in VEGAS}
+    means = {name: float(np.mean([index(x2, name) for x2 in X2_IN_MS])) for name in THRESHOLDS}
     text = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
     fairer, less_fair = ("Vegas-2", "Vegas-3"), ("Vegas-1", "Vegas1_3")
     holds = max(means[name] for name in less_fair) < min(means[name] for name in fairer)
@@ -154,7 +158,7 @@ def _column_means(runs: Runs) -> Found:
 
 def _worse_with_one(runs: Runs) -> Found:
     """Whether at some delay Jain's index is lower with Vegas-1 than with Vegas1_3."""
-    cases = [x2 for x2 in DELAYS if index(x2, "Vegas1_3") - index(x2, "Vegas-1") > 0.001]
+    cases = [x2 for x2 in X2_IN_MS if index(x2, "Vegas1_3") - index(x2, "Vegas-1") > 0.001]
     return Found(bool(cases), detail=f"At x2 = {', '.join(map(str, cases)) or 'none'} ms.")
 
 
@@ -164,13 +168,14 @@ def _range(
 ) -> tuple[float, float]:
     """Least and largest actual rate of one connection from 30 s on, pkt/s.
 
-    The actual rate is the one that Vegas computes at each of its decisions.  ``longer`` says
+    The actual rate is the one that Vegas computes at each of its decisions.  ``x2`` is the delay of
+    the longer connection's last link, ms, and ``name`` the name of the thresholds.  ``longer`` says
     whether the connection is the longer or the shorter one; ``longer_first``, whether the longer
     one's packet is the first at the shared link.
     """
-    connections = replay(x2, *VEGAS[name], longer_first=longer_first)
-    late = connections[1 if longer else 0].decisions(SETTLED)
-    rates = [r.actual / BITS for r in late]
+    connections = replay(x2, *THRESHOLDS[name], longer_first=longer_first)
+    late = connections[1 if longer else 0].decisions(FROM_30_S)
+    rates = [r.actual / BITS_PER_PACKET for r in late]
     return min(rates), max(rates)
 
 
@@ -192,10 +197,10 @@ def nearest(but: tuple[str, int] | None = None) -> int:
             if (name, end) != but
         )
 
-    return min(DELAYS, key=miss)
+    return min(X2_IN_MS, key=miss)
 
 
-ORDER = (
+CASE_NOT_STATED = (
     "Section 3.3 states neither the delay nor whose packet is first at R1, and both matter: if the "
     "shorter connection's packet is first, one delay gives all six figures; if the longer's is, as "
     "in table 4, no delay does."
@@ -213,7 +218,7 @@ def as_printed() -> tuple[tuple[int, bool], ...]:
     return tuple(
         (x2, longer_first)
         for longer_first in (False, True)
-        for x2 in DELAYS
+        for x2 in X2_IN_MS
         if all(
             abs(rate / printed - 1) <= 0.1
             for rate, printed in zip(
@@ -241,21 +246,23 @@ def _end(name: str, end: int, runs: Runs) -> Found:
     """The lower (``end`` 0) or upper end of the range of rates with the thresholds ``name``, pkt/s.
 
     It is taken at the delay with which the other five ends of the three ranges come nearest to the
-    printed ones.  The result is undecided, since the paper states no delay (``ORDER``).
+    printed ones.  The result is undecided, since the paper states no delay (``CASE_NOT_STATED``).
     """
     x2 = nearest((name, end))
     found = _range(x2, name)[end]
-    return Found(found, detail=f"That is x2 = {x2} ms, with {found:.0f}.", undecided=ORDER)
+    return Found(
+        found, detail=f"That is x2 = {x2} ms, with {found:.0f}.", undecided=CASE_NOT_STATED
+    )
 
 
 def _expected(runs: Runs) -> Found:
     """The longer connection's mean expected rate with Vegas-1, pkt/s, at the delay of ``nearest``.
 
-    The result is undecided, since the paper states no delay (``ORDER``).
+    The result is undecided, since the paper states no delay (``CASE_NOT_STATED``).
     """
-    _, longer = replay(nearest(), *VEGAS["Vegas-1"])
-    found = float(np.mean([r.expected for r in longer.decisions(SETTLED)])) / BITS
-    return Found(found, detail=f"x2 = {nearest()} ms, with {found:.1f}.", undecided=ORDER)
+    _, longer = replay(nearest(), *THRESHOLDS["Vegas-1"])
+    found = float(np.mean([r.expected for r in longer.decisions(FROM_30_S)])) / BITS_PER_PACKET
+    return Found(found, detail=f"x2 = {nearest()} ms, with {found:.1f}.", undecided=CASE_NOT_STATED)
 
 
 def _longer_stays_at_lower_end(runs: Runs) -> Found:
@@ -280,7 +287,10 @@ def _shorter_gets_more(runs: Runs) -> Found:
     These are the cases in which its rates have the range that section 3.3 prints.
     """
     pairs = [
-        [c.rate(LATE) for c in replay(x2, *VEGAS["Vegas-1"], longer_first=longer_first)]
+        [
+            c.rate(TEN_S_AFTER_START)
+            for c in replay(x2, *THRESHOLDS["Vegas-1"], longer_first=longer_first)
+        ]
         for x2, longer_first in as_printed()
     ]
     text = each_case([f"{shorter:.1f} and {longer:.1f}" for shorter, longer in pairs])
@@ -349,7 +359,7 @@ def section_33() -> list[Record]:
             "section 3.3, 60 packets per second in bit/s",
             "claim",
             printed=480000,
-            compute=from_printed_numbers(60 * BITS),
+            compute=from_printed_numbers(60 * BITS_PER_PACKET),
             note="8000 bits a packet.",
         ),
         Record(

@@ -19,17 +19,20 @@ from paper_checks.checks import (
 )
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import alone, replay
-from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, base_rtt, two_connections
+from paper_checks.tsang.scenes import BITS_PER_PACKET, CAPACITY, X2_IN_MS, base_rtt, two_connections
 from vegasmodel.metrics import jain
 
 QUOTED = "Quoted from another paper, whose link rate and delays our copy of the paper lacks."
-UNLIMITED = tuple(x2 for x2 in DELAYS if x2 <= 60)  # ms; beyond, the window of 30 is the limit
+UNLIMITED = tuple(x2 for x2 in X2_IN_MS if x2 <= 60)  # ms; beyond, the window of 30 is the limit
 SHORTEST, AT_30 = 13.211, 71.211  # ms, section 3.1: least RTTs of connection 1, of 2 at x2 = 30 ms
 EXPECTED_1 = 2422285  # bit/s, expected rate of connection 1 in table 3
 
 
 def introduction() -> list[Record]:
-    """The records of Jain's index, whose properties but not whose formula our copy has."""
+    """The records of section 1: Jain's index, and throughput ratios that the paper quotes.
+
+    Our copy of the paper lacks the formula of the index, but states its value in some cases.
+    """
     return [
         Record(
             "section 1, index of k of n equal shares",
@@ -110,13 +113,13 @@ def _all_move_with_equal_thresholds() -> Found:
 
     def moving(alpha: float, beta: float) -> int:
         """The number of windows that change after 30 s, of two connections at each delay."""
-        both = [connection for x2 in DELAYS for connection in replay(x2, alpha, beta)]
+        both = [connection for x2 in X2_IN_MS for connection in replay(x2, alpha, beta)]
         return sum(bool(np.ptp([r.window for r in c.decisions(30.0)])) for c in both)
 
     equal = [moving(delta, delta) for delta in (1.0, 2.0, 3.0)]
     apart = moving(1.0, 3.0)
     return Found(
-        min(equal) == 2 * len(DELAYS) and apart == 0,
+        min(equal) == 2 * len(X2_IN_MS) and apart == 0,
         detail=f"With alpha = beta of 1, 2, 3: {', '.join(map(str, equal))} of 26 windows move; "
         f"with alpha 1, beta 3: {apart}.",
     )
@@ -173,7 +176,7 @@ def network() -> list[Record]:
         # by x2 in ms: how far a window moves, packets; rows 1 and 2 have least and largest windows
         by_ns2 = {
             x2: float(np.ptp(runs(two_connections(x2, warmup=5.0)).window[1:], axis=0).max())
-            for x2 in DELAYS
+            for x2 in X2_IN_MS
         }
         by_rule = {
             x2: max(
@@ -181,7 +184,7 @@ def network() -> list[Record]:
                 for longer_first in (False, True)
                 for connection in replay(x2, longer_first=longer_first)
             )
-            for x2 in DELAYS
+            for x2 in X2_IN_MS
         }
         moving = [[x2 for x2, move in m.items() if move > 0] for m in (by_ns2, by_rule)]
         texts = [f"x2 = {', '.join(map(str, m))} ms" if m else "none" for m in moving]
@@ -204,7 +207,7 @@ def network() -> list[Record]:
             "figure 1, least RTT of connection 1",
             "figure",
             printed=SHORTEST,
-            compute=from_printed_numbers(1e3 * 4 * BITS / EXPECTED_1),
+            compute=from_printed_numbers(1e3 * 4 * BITS_PER_PACKET / EXPECTED_1),
             prints=("13.21",),  # the scan sets the last digit apart
             tolerance=rounding(0.001),
             note="ms, printed in section 3.1; computed: a window of 4 packets divided by table 3's "
