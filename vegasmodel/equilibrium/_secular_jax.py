@@ -80,6 +80,7 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
     )
 
 
+# solvers for backlogs as in the papers and for those as in Linux
 _paper: Any = jax.custom_jvp(lambda *case: _state(False, *case))
 _linux: Any = jax.custom_jvp(lambda *case: _state(True, *case))
 

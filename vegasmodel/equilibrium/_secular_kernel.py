@@ -532,11 +532,11 @@ def advance(
     if exact and size <= LAST_STEP[order] * g:
         # Are all digits of the gap g valid? ``doubt`` estimates the rounding error of the sum of
         # all rates, in packets per second. (UNIT is the relative rounding error of float64. With
-        # two floats per number it is UNIT^2 for each of the n additions, of which CHUNK at most
-        # follow one another, and for some operations before them.) If g grows by dg, the sum of the
-        # rates falls by (head/g + slope) dg. The term head/g is for the flows with the largest
-        # over-estimate: their rates add up to ``head``, and are proportional to 1/g. The term
-        # ``slope`` is for the other flows. So the rounding error of the sum makes g uncertain by
+        # two floats per number it is UNIT^2. It is counted once for each flow of a chunk, and for
+        # some other operations.) If g grows by dg, the sum of the rates falls by
+        # (head/g + slope) dg. The term head/g is for the flows with the largest over-estimate:
+        # their rates add up to ``head``, and are proportional to 1/g. The term ``slope`` is for the
+        # other flows. So the rounding error of the sum makes g uncertain by
         # doubt/(head/g + slope). If this uncertainty is more than UNIT g, not all digits of g are
         # valid in float64.
         doubt = (8.0 + min(n, CHUNK)) * UNIT * UNIT * c

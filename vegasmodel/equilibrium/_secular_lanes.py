@@ -45,6 +45,7 @@ from vegasmodel.equilibrium._secular_kernel import (
     two_sum,
 )
 
+LINUX = False  # for the argument ``linux`` of the kernel's functions: flows are not as in Linux
 LANES = 64  # links that are solved together
 FEWEST = 8  # links; fewer do not fill a vector of the processor
 ROUNDS = 12  # most passes of each stage; links that need more are left to ``solve_case``
@@ -182,7 +183,7 @@ def start_iteration(c: Any, first: int, width: int, t: Any, count: Any) -> None:
     """
     for k in range(width):
         t[FLOOR, k], t[CEILING, k], t[G, k] = first_gap(
-            False, c[first + k], t[TOP, k], t[POLE, k], 0.0, t[TOTAL, k], t[MOMENT, k], 0.0
+            LINUX, c[first + k], t[TOP, k], t[POLE, k], 0.0, t[TOTAL, k], t[MOMENT, k], 0.0
         )
         t[LOWER, k], t[UPPER, k] = t[FLOOR, k], t[CEILING, k]
         sound = (t[TOTAL, k] > 0.0) & (t[TOP, k] >= -HUGE) & (TINY <= c[first + k] <= HUGE)
@@ -214,7 +215,7 @@ def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, coun
                 f = (head - capacity) + t[TOTAL, k]
             count[PASSES, k] += 1
             t[G, k], t[LOWER, k], t[UPPER, k], next_exact, count[STATUS, k] = advance(
-                False, capacity, n, t[FLOOR, k], t[CEILING, k], count[PASSES, k],
+                LINUX, capacity, n, t[FLOOR, k], t[CEILING, k], count[PASSES, k],
                 t[G, k], t[LOWER, k], t[UPPER, k], exact,
                 head, t[TOTAL, k], t[SLOPE, k], t[BEND, k], f,
             )  # fmt: skip
@@ -240,11 +241,11 @@ def solve_lanes(
     copy_flows(alpha, x, first, n, width, a, v)
     survey_lanes(n, width, a, v, t)
     start_iteration(c, first, width, t, count)
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS):  # the first steps: one float per number, so ``exact`` is False
         rough_sums_lanes(n, width, a, v, t)
         if step_lanes(c, first, n, width, False, t, count) == 0:
             break
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS):  # the last steps: two floats per number, so ``exact`` is True
         precise_sums_lanes(n, width, a, v, t)
         if step_lanes(c, first, n, width, True, t, count) == 0:
             break
