@@ -250,7 +250,7 @@ def _crossing(make: Make, x: float, w: float, y: float) -> Crossing:
     """
     loop = make(float(x), float(y))
     if loop is None:
-        return Crossing(float(x), float(y), float(w), math.nan, False)
+        return Crossing(float(x), float(y), float(w), residual=math.nan, leading=False)
     verdict = assess(loop)
     leading = verdict.complete and not np.any(verdict.roots.real > RIGHT_OF_AXIS * w)
     residual = float(np.hypot(*_relative(loop, float(w))))

@@ -81,7 +81,7 @@ def window(
     slow_start = np.ones(V.shape, dtype=np.bool_)  # whether Vegas is still in slow start
     grows = slow_start.copy()  # whether Vegas's windows grow
     not_full = V + R < M + B + 1  # whether the buffer has not overflowed yet
-    for _ in range(int(MAX_MINICYCLES / STEP)):
+    for _ in range(int(MAX_MINICYCLES / STEP)):  # each step is a part of a mini-cycle (round trip)
         if not np.any(not_full):
             break
         q = np.clip(V + R - M, 0.0, B)  # the queue

@@ -220,18 +220,18 @@ def lag(
     in ``doubling`` round trips: v = W ln 2/``doubling``, but at least 1. After that v = 1.
     """
     positive("doubling", doubling)
-    delay, edge, reduces, new_rate = _growth(upper, held, x, rtt, c, newcomer, between)
+    delay, at_upper, reduces, new_rate = _growth(upper, held, x, rtt, c, newcomer, between)
     new_x, d, gamma = newcomer
     T, y = rtt + delay, _measured_delay(delay, x, rtt)
-    G = np.where(reduces, edge / y, held / T**2).sum(axis=1)
+    G = np.where(reduces, at_upper / y, held / T**2).sum(axis=1)
     T_n, new_y = d + delay[:, 0], delay[:, 0] - new_x
     W = new_rate * T_n
     slow_start = new_rate * new_y <= gamma
     v = np.where(slow_start, np.maximum(W * np.log(2.0) / doubling, 1.0), 1.0)
     # dDelta/dt; the term W is there because the new flow's rate, too, falls as the delay grows
     delay_growth = v / (T_n**2 * G + W)
-    # the greatest T_j (-dW_j/dDelta) of the earlier flows; the rate ``edge`` is upper/y
-    needed = np.where(reduces, edge * (rtt + x) / y * T, 0.0).max(axis=1)
+    # the greatest T_j (-dW_j/dDelta) of the earlier flows; ``at_upper`` is the rate upper/y
+    needed = np.where(reduces, at_upper * (rtt + x) / y * T, 0.0).max(axis=1)
     return float((needed * delay_growth).max(initial=0.0))
 
 

@@ -323,7 +323,10 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
     to_left = 0.25 / longest if left is None else float(left)  # from the imaginary axis, 1/s
     if high * longest > 2.0 * math.pi * MAX_PERIODS:
         none = np.empty(0, np.complex128)
-        return Stability(_stable(loop, none, False), loop.gain, none, 0.0, False, -to_left, high)
+        stable = _stable(loop, none, complete=False)
+        return Stability(
+            stable, loop.gain, none, residual=0.0, complete=False, left=-to_left, top=high
+        )
     function = _roots.Function(
         lambda z: characteristic(loop, z),
         lambda top: _imaginary_poles(loop, top),
