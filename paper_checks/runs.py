@@ -87,9 +87,10 @@ class Runs:
     """
 
     def __init__(self, live: bool = False, keep: bool = False) -> None:
+        """Read the stored results, but not with ``live``, by which all are simulated again."""
         self.live = live
         self.keep = keep
-        # by key: the entries of the file; the entries that records have requested
+        # by key: the entries of the file; those that records have requested; their scenarios
         self.stored: dict[str, Any] = {}
         self.used: dict[str, Any] = {}
         self.scenarios: dict[str, Scenario] = {}

@@ -156,7 +156,7 @@ def _within_chance(values: Sequence[Value], printed: Value) -> bool:
 def median_of_seeds(
     scenario: Scenario, statistic: Statistic, printed: float, unit: float
 ) -> Callable[[Runs], Found]:
-    """The ``compute`` function of a record: the median of ``statistic`` over the seeds.
+    """Make a record's function, which computes the median of ``statistic`` over the seeds.
 
     ``statistic`` is a function of the throughputs of one run.  The majority of the seeds decides
     whether the printed value is reproduced.  ``unit`` is that of the last printed digit.
@@ -186,7 +186,7 @@ def median_of_seeds(
 def mean_of_runs(
     scenario: Scenario, statistic: Statistic, printed: float, unit: float
 ) -> Callable[[Runs], Found]:
-    """The ``compute`` function of a record: the mean of ``statistic`` over the scenario's own runs.
+    """Make a record's function, which computes the mean of ``statistic`` over the scenario's runs.
 
     It is for scenarios in which something is random, such as losses, so that their runs differ even
     if starts do not move.  ``unit`` is that of the last printed digit.

@@ -1,4 +1,4 @@
-"""Figure 2 of Boutremans and Le Boudec by theory, the premise of 3.1.2, and section 3.2.1.
+"""Records of Boutremans and Le Boudec: figure 2, a premise of section 3.1.2, and section 3.2.1.
 
 The sources arrive one after another.  The premise is that each finds the earlier ones in
 equilibrium.  A later source gets more, because it counts the queueing delay that it finds as

@@ -57,7 +57,7 @@ VARIANCE_WITHOUT_UNIT = (
 
 
 def _at_each_noise(statistic: Statistic, printed: Value = True, tolerance: float = 0.0) -> Compute:
-    """The ``compute`` function of a record: ``statistic``, for the noise that decides.
+    """Make a record's function, which computes ``statistic`` for several sizes of the noise.
 
     The noise is the random part of the delay, and the paper states no unit for its variance.  So
     the statistic is computed for each standard deviation in ``DEVIATIONS``.  The record's value is

@@ -172,7 +172,7 @@ def figure_3() -> list[Record]:
 
 
 def _nearest_ratio(B: float, printed: float) -> Callable[[Runs], Found]:
-    """The ``compute`` function for the model's ratio Vegas/Reno at the buffer ``B``.
+    """Make a record's function, which computes the model's ratio Vegas/Reno at the buffer ``B``.
 
     The paper does not state T.  So the value is the ratio at the T at which it is nearest to
     ``printed``: if even this ratio differs from the print, no T gives it.  The result's detail has
@@ -183,7 +183,8 @@ def _nearest_ratio(B: float, printed: float) -> Callable[[Runs], Found]:
         """The model's ratio Vegas/Reno that is nearest to the printed one, over all T."""
         by_form = {form: ratios(B, form) for form in FORMS}
         text = "; ".join(f"{f} form {r.min():.3f} to {r.max():.3f}" for f, r in by_form.items())
-        by_appendix = (1 + LAM) / (3 * (1 - LAM))  # P_Vegas/P_Reno of appendix A, at any T
+        # P_Vegas/P_Reno of appendix A, at any T; LAM is lambda, Vegas's factor at a loss
+        by_appendix = (1 + LAM) / (3 * (1 - LAM))
         # the text states a threshold of 5; appendix A holds below it
         tried = np.append(by_form["printed"], by_appendix) if B <= 5 else by_form["printed"]
         nearest = tried[np.argmin(abs(tried - printed))]

@@ -129,7 +129,7 @@ def competition() -> list[Record]:
 
 
 def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
-    """The ``compute`` function for the buffer at which ``law`` and Vegas have equal throughputs.
+    """Make a record's function, which finds the buffer at which ``law`` and Vegas get the same.
 
     With a smaller buffer Vegas gets more, with a larger one less.  ``printed`` is the buffer that
     the paper states.  Buffers are in packets; ns-2 runs those of the paper's chart
@@ -186,10 +186,10 @@ def _wins(winner: str, loser: str, B: float, red: bool) -> Record:
 
 
 def _share_grows(law: str, red: bool) -> Callable[[Runs], Found]:
-    """The ``compute`` function for: the share of ``law`` beside Vegas grows with the buffer.
+    """Make the function that tests in ns-2 whether the share of ``law`` grows with the buffer.
 
-    That holds if the share is larger at a buffer of 50 packets than at one of 4.  With ``red`` the
-    queue is RED.
+    The other source is Vegas.  The share must be larger at a buffer of 50 packets than at one of 4.
+    With ``red`` the queue is RED.
     """
 
     def compute(runs: Runs) -> Found:
@@ -297,7 +297,7 @@ OTHER_THRESHOLDS = (
 def _both_thresholds(
     compute: Callable[[Runs], Found], claim: Callable[[Floats], bool], B: float
 ) -> Callable[[Runs], Found]:
-    """The function ``compute`` of a record of figure 8, extended by other thresholds of Vegas.
+    """Make a function like ``compute``, that of a record of figure 8, but with two more thresholds.
 
     ``compute`` has alpha = 1 and beta = 3, at the buffer ``B``.  The extended function also says in
     its detail for how many seeds ``claim`` holds with alpha = 3 and beta = 6.  If it holds for most

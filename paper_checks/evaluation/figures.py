@@ -53,7 +53,7 @@ LOSS_BASED = ("reno", "sack")
 def holds(
     scenario: Scenario, claim: Callable[[Floats], bool], names: str
 ) -> Callable[[Runs], Found]:
-    """The ``compute`` function of a record: whether a claim on throughputs holds for most seeds.
+    """Make a record's function, which tests whether a claim on throughputs holds for most seeds.
 
     In a run of each seed, the sources' starts move by up to one packet's time.  ``claim`` is a
     function of the throughputs of one run, in pkt/s.  The result's detail has the throughputs in
@@ -316,11 +316,12 @@ def _almost_twice(runs: Runs) -> Found:
 
 
 def _figure_3a(law: str) -> Callable[[Runs], Found]:
-    """The ``compute`` function for figure 3a: the ratio of the rates of two sources of ``law``.
+    """Make the function that computes the ratio of figure 3a from runs of ns-2, for a record.
 
-    The second source starts 0.5 s after the first.  The result's detail also has the rates if both
-    start at 0, and the ratios with other buffers.  If another buffer gives the printed ratio, a
-    difference shows nothing, since the paper does not state the buffer.
+    It is the ratio of the rates of two sources of ``law``. The second source starts 0.5 s after the
+    first.  The result's detail also has the rates if both start at 0, and the ratios with other
+    buffers.  If another buffer gives the printed ratio, a difference shows nothing, since the paper
+    does not state the buffer.
     """
     compute = median_of_seeds(same_law(law, 1e-3), ratio, printed=1.0, unit=0.1)
     buffers = (6.0, 8.0, 15.0, 50.0)
@@ -405,7 +406,7 @@ def _chart(law: str, red: bool) -> list[Scenario]:
 
 
 def _ratio_falls_with_buffer(law: str, red: bool) -> Callable[[Runs], Found]:
-    """The ``compute`` function for: the ratio ACK1/ACK2 is less at the largest buffer than at 10.
+    """Make the function that tests whether ACK1/ACK2 is less at the largest buffer than at 10.
 
     ACK1 and ACK2 are the numbers of packets acknowledged to the two sources of ``law``.  With
     ``red`` the queue is RED.
@@ -449,7 +450,7 @@ def _fairer_with_red(runs: Runs) -> Found:
 
 
 def _close_is_no_number(compute: Callable[[Runs], Found]) -> Callable[[Runs], Found]:
-    """``compute``, with the remark that the paper leaves open what 'close to 1' means."""
+    """Make a function like ``compute``, but whose result says that 'close to 1' is no number."""
     missing = (
         "The paper states neither when the sources start nor from when on packets count, and "
         "'close' is no number. We ran starts at 0 and 0.5 s with counts from 0 s on."
@@ -484,7 +485,7 @@ def buffers_and_delay() -> list[Record]:
                 "claim",
                 printed=1.0,
                 compute=_close_is_no_number(
-                    median_of_seeds(_chart(law, False)[-1], ratio, printed=1.0, unit=0.1)
+                    median_of_seeds(_chart(law, red=False)[-1], ratio, printed=1.0, unit=0.1)
                 ),
                 note=f"'Close to 1'. {SOURCE_WORD}",
             )

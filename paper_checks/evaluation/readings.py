@@ -60,7 +60,7 @@ class _OneByOne:
 def with_both_starts(
     compute: Callable[[Runs], Found], printed: Value = True
 ) -> Callable[[Runs], Found]:
-    """A function that calls ``compute``, a record's function, with each of two start times.
+    """Make a function that calls ``compute``, a record's function, with each of two start times.
 
     In one call all sources start at 0, in the other one after the other.  The result is undecided
     if only one of the two values agrees with the printed one, because the paper does not say when
@@ -77,7 +77,7 @@ def with_both_starts(
 
 
 def with_both_timers(compute: Callable[[Runs], Found], printed: Value) -> Callable[[Runs], Found]:
-    """A function that calls ``compute``, a record's function, with old and with new timers of ns-2.
+    """Make a function that calls ``compute``, a record's function, with ns-2's old and new timers.
 
     The new ones are those of ns-2 2.35.  The result is undecided if only one of the two values
     agrees with the printed one, because the paper does not name its version of ns-2.

@@ -65,7 +65,7 @@ class _OtherRed:
 def with_each_red(
     compute: Callable[[Runs], Found], printed: Value = True
 ) -> Callable[[Runs], Found]:
-    """A function that calls ``compute``, a record's function, with each of three settings of RED.
+    """Make a function that calls ``compute``, a record's function, with three settings of RED.
 
     The value is that with the first setting, ns-2's older defaults.  The result is undecided if
     some of the settings give the printed value and some do not.

@@ -60,7 +60,7 @@ def _readings(law: str, X: float) -> dict[str, Scenario]:
 
 
 def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
-    """The ``compute`` function for a cell of table 3, the ratio ACK1/ACK2.
+    """Make a record's function, which computes a cell of table 3, ACK1/ACK2, from runs of ns-2.
 
     The paper does not say when the sources of table 3 start, nor from when on packets count.  A
     reading is a choice of both (``_readings``).  The ratio is that with the first of four readings,
@@ -158,7 +158,7 @@ def _counts(scenario: Scenario) -> Callable[[Floats], float]:
 
 
 def _with_rule(compute: Callable[[Runs], Found], X: int) -> Callable[[Runs], Found]:
-    """``compute``, the function for a cell of Vegas, with a longer note.
+    """Make a function like ``compute``, which computes a cell of Vegas, but with a longer note.
 
     The result's detail also has ACK1/ACK2 by a simulation with Vegas's rule as it is printed.  ns-2
     rounds Vegas's backlog, the printed rule does not.  ``X`` is in ms.

@@ -294,7 +294,7 @@ def red(law: str, maximum: float) -> Scenario:
 def _count(
     scenario: Scenario, statistic: Callable[[Floats], float], printed: int, smaller: float
 ) -> Callable[[Runs], Found]:
-    """The ``compute`` function for a count of ACKs in table 4, by the majority of the seeds.
+    """Make a record's function, which computes a count of ACKs in table 4 from runs of ns-2.
 
     ``statistic`` computes the count from the rates of one run.  The tolerance is at most 10 % of
     ``smaller``, the smaller of the row's two counts.  The starts of the sources and three settings

@@ -38,7 +38,7 @@ from vegasmodel.metrics import Floats
 
 # Parts of figure 6, and the laws that they compare
 FIGURE_6 = {"6a": "Reno and SACK", "6b": "Reno and Vegas", "6c": "SACK and Vegas"}
-THRESHOLDS = tuple(map(float, TABLE_4["reno"]))  # RED's upper thresholds in table 4, packets
+UPPER_THRESHOLDS = tuple(map(float, TABLE_4["reno"]))  # RED's upper thresholds in table 4, packets
 
 
 def _largest_oscillation(runs: Runs) -> Found:
@@ -152,7 +152,7 @@ def _window_and_thresholds_in_buffer(runs: Runs) -> Found:
 
 
 def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
-    """The ``compute`` function for: Vegas gets a larger share with RED than with DropTail.
+    """Make the function that tests in ns-2 whether RED gives Vegas a larger share than DropTail.
 
     The other source has the law ``law``, and RED's lower threshold is 3 packets.  Vegas's share
     must be larger at each buffer.  Even then the result is undecided, since the paper calls the
@@ -161,14 +161,14 @@ def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
 
     def compute(runs: Runs) -> Found:
         """Whether Vegas's share is larger with RED at each buffer, for most seeds."""
-        with_red = [red(law, buffer) for buffer in THRESHOLDS]
-        without = [pair(law, "vegas", buffer=buffer) for buffer in THRESHOLDS]
+        with_red = [red(law, buffer) for buffer in UPPER_THRESHOLDS]
+        without = [pair(law, "vegas", buffer=buffer) for buffer in UPPER_THRESHOLDS]
         scenes = [*with_red, *without]
 
         def more(*rates: Floats) -> bool:
             """Whether Vegas's share is larger with RED at each buffer; ``rates`` of one seed."""
             shares = [r[1] / r.sum() for r in rates]  # with RED at each buffer, then with DropTail
-            n = len(THRESHOLDS)
+            n = len(UPPER_THRESHOLDS)
             return all(r > d for r, d in zip(shares[:n], shares[n:], strict=True))
 
         means = [100 * r[1] / r.sum() for r in (runs(jittered(scene)).mean for scene in scenes)]

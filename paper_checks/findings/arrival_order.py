@@ -131,7 +131,9 @@ def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]], runs: Runs) 
             float(np.sqrt(np.mean((other - by_ns2) ** 2)) / by_ns2.mean()) for other in results[1:]
         ]
 
-    rows, errors, pairs = [], [], {}
+    rows, errors = [], []  # of the page's first two tables
+    # by alpha: for ``rounds`` and both theories, the errors of throughputs and of over-estimates
+    pairs = {}
     for alpha, (throughput, over_estimates) in by_alpha.items():
         scenario = joining(N, alpha, alpha)
         by_run = advantage(runs(scenario).throughput), _ratio_by_rounds(scenario)
@@ -140,9 +142,11 @@ def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]], runs: Runs) 
         pairs[alpha] = list(zip(errors_of(throughput), errors_of(over_estimates), strict=True))
         errors.append([f"{alpha:g}", *(f"{a:.0%}, {b:.0%}" for a, b in pairs[alpha])])
     by_rounds, exact, bonald = pairs[3.0]
+    # of Bonald's rates of 2 and of 20 sources: the sum, as a part of the capacity
     sums = [printed_rates(n).sum() / CAPACITY for n in (2, N)]
+    # by alpha: last source's rate over the first one's in ns-2, with the slowest arrivals
     slowest = {alpha: in_ns2(alpha, runs)[-1].mean() for alpha in ALPHAS}
-    delta = delay(recursion(N))  # at alpha 1
+    delta = delay(recursion(N))  # s, queueing delay of all sources together, at alpha 1
     first = float(rates(recursion(N))[0] * (D + delta))  # window of the first source, packets
     return f"""A Vegas source that starts when there is a queue counts the queueing delay as part of
 its propagation delay: it over-estimates its baseRTT. So it computes a smaller backlog than it

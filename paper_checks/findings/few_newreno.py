@@ -166,9 +166,12 @@ def _at_few() -> str:
 
 def _text(points: list[Point], runs: Runs) -> str:
     """The page's text, with its tables in Markdown; ``points`` come from ``_points``."""
+    # NewReno flows per Vegas flow with which a Vegas and a NewReno flow get about the same
     fair = [p.ratio for p in points if abs(p.fairness - 1) <= 0.15]
     fewest_flows = points[0]
+    # throughputs of one NewReno flow with Vegas's mark in each run, as texts
     router_both_ways, router_one_way = (_single(setting, runs) for setting in SETTINGS[:2])
+    # relative fairness with the fewest NewReno flows, in each run with the paper's router
     few = dumbbell(round(FLOWS_PER_CLASS * RATIOS_IN_NS3["NewReno"][0]), FLOWS_PER_CLASS)
     fewest = ", ".join(f"{value:.2f}" for value in index(runs, few, with_router=True))
     return f"""The paper `podlesny` (Podlesny and Williamson) proposes Rate-Delay (RD) services. A

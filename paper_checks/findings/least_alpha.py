@@ -238,9 +238,11 @@ def _text(links: list[FairAlphas], runs: Runs) -> str:
         float(np.interp(3.0, alphas, found.buffers))
         for found, alphas in zip(links, by_ns2, strict=True)
     ]
+    # ns-2's fair alphas as parts of the buffer
     parts_of_B = np.concatenate(
         [alphas / found.buffers for found, alphas in zip(links, by_ns2, strict=True)]
     )
+    # Vegas's rate over Reno's by the paper's formulas, at buffers just above B_th
     above = {B: printed_ratio(float(B)) for B in (5, 6, 7, 8)}
     # by how much the model "who grows loses" exceeds ns-2; not at the largest buffer of ``short``,
     # where the fair alpha is uncertain (``_lottery``)

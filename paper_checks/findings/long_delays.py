@@ -145,8 +145,10 @@ def _text(rows: np.ndarray) -> str:
     real = rows[[x2 >= 10 for x2 in X2_IN_MS[:-1]]]  # the 11 cases of which the paper speaks
     lose = (real > 1.01).sum(axis=0)  # in how many the longer delay gets less
     spread = np.exp(np.abs(np.log(real)).mean(axis=0))  # geometric mean of larger over smaller
+    # in how many the longer delay gets less by the printed rule, if its packet is the first
     swapped = sum(_replayed(x2, longer_first=True) > 1.01 for x2 in X2_IN_MS[:-2])
-    short, long = _backlogs().T
+    short, long = _backlogs().T  # of the connections with the shorter and with the longer delay
+    # in how many the longer delay gets even less if both connections know their least RTTs
     worse = sum(_replayed(x2, known=True) > 1.01 * _replayed(x2) for x2 in X2_IN_MS[:-2])
     return f"""In the paper `tsang` (Tsang and Chang) two Vegas sources with different propagation
 delays share a link. The paper concludes from its table 3 that the source with the longer delay gets

@@ -383,6 +383,8 @@ CAPTION = "Table 3 of evaluation: two sources of one law, the second behind a li
 
 def _text(answers: Sequence[Answer]) -> str:
     """The page's text, with its tables in Markdown; ``answers`` has one for each conclusion."""
+    # conclusions that hold in ns-2 if senders do not wait: all; those that hold with waits, too;
+    # those that do not. And conclusions that do not hold even without waits
     without_waits = [a for a in answers if a.holds_without_waits]
     surviving = [a for a in without_waits if a.verdict == "yes"]
     lost = [a for a in without_waits if a.verdict == "no"]
@@ -393,6 +395,7 @@ def _text(answers: Sequence[Answer]) -> str:
         return next(a for a in answers if a.conclusion.says.startswith(start))
 
     reno, sack = (one(f"two {law}: the longer the") for law in ("Reno", "SACK"))
+    # rows of a table: by X in ms, first over second for Reno and SACK, without and with waits
     ratios = [
         [x, *(f"{numbers[k]:.1f}" for a in (reno, sack) for numbers in (a.no_waits, a.waits))]
         for k, x in enumerate(X)

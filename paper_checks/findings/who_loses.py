@@ -113,7 +113,7 @@ def _text(found: Results) -> str:
         [f"{B:.0f}", *(f"{ratio:.2f}" for ratio in ratios), *(f"{part:.3f} %" for part in lost)]
         for B, ratios, lost in zip(*found, strict=True)
     ]
-    large = found.buffers >= 10
+    large = found.buffers >= 10  # buffers of 10, 20 and 30 packets
     # relative errors of the ratios against ns-2, which is the first of NAMES: [buffers, others]
     errors = np.abs(found.ratios[large, 1:] / found.ratios[large, :1] - 1)
     error_rows = [
@@ -123,6 +123,7 @@ def _text(found: Results) -> str:
     buffers = [f"buffer of {B:.0f}" for B in found.buffers[large]]
     # of the last three forms of the model: mean error at buffers of 20 and 30 packets
     mean_errors = [float(errors[1:, k].mean()) for k in (2, 3, 4)]
+    # the part of the error that each of the two changes of the model removes
     removed = [1 - after / before for before, after in itertools.pairwise(mean_errors)]
     return f"""Hypothesis 5 of the paper `devendictis` (De Vendictis and Baiocchi) says that one
 Vegas and one Reno source both lose a packet each time the buffer overflows. The formulas of the

@@ -342,12 +342,13 @@ def _tested(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> _Tested:
     by_router = _losses_as_text(in_ns3, by_ns3)
     text = f"Percent lost at each ratio, with standard errors: router {by_router}"
     if len(in_ns3) >= 3:
-        return _Tested(in_ns3, by_ns3, True, f"{text}; CBQ {means}")
+        return _Tested(in_ns3, by_ns3, with_router=True, text=f"{text}; CBQ {means}")
     by_cbq = np.array([losses(runs, scenario, "vegas") for scenario in scenarios])
-    return _Tested(RATIOS, by_cbq, False, f"{text}; CBQ {_losses_as_text(RATIOS, by_cbq)}")
+    text = f"{text}; CBQ {_losses_as_text(RATIOS, by_cbq)}"
+    return _Tested(RATIOS, by_cbq, with_router=False, text=text)
 
 
-def _line(varied: str, scenarios: Sequence[Scenario], straight: bool, runs: Runs) -> Found:
+def _line(varied: str, scenarios: Sequence[Scenario], runs: Runs, *, straight: bool) -> Found:
     """Whether Vegas's loss grows with the ratio, along a straight line if ``straight``, else not.
 
     The ratio is the number of flows of the law ``varied`` over that of the other law.  The result
@@ -420,7 +421,7 @@ def numbers_of_flows() -> list[Record]:
             "figure 4b, Vegas's loss grows linearly with the NewReno flows",
             "figure",
             printed=True,
-            compute=partial(_line, "NewReno", more_newreno(), True),
+            compute=partial(_line, "NewReno", more_newreno(), straight=True),
             note=f"{BY_LINE} {IN_NS3.replace(ONCE, ANEW)} The router ran the four ratios up to 3. "
             f"{NO_PICTURE}",
         ),
@@ -428,7 +429,7 @@ def numbers_of_flows() -> list[Record]:
             "figure 5b, Vegas's loss grows non-linearly with the Vegas flows",
             "figure",
             printed=True,
-            compute=partial(_line, "Vegas", more_vegas(), False),
+            compute=partial(_line, "Vegas", more_vegas(), straight=False),
             note=f"{BY_LINE} {IN_NS2.replace(ONCE, ANEW)} Where both have run, at ratio 1, CBQ "
             f"loses a tenth of what the router does. {NO_PICTURE}",
         ),

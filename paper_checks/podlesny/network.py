@@ -48,8 +48,9 @@ def index_range(
     axis: Sequence[float],
     scenarios: Sequence[Scenario],
     printed: Sequence[float],
-    with_router: bool,
     runs: Runs,
+    *,
+    with_router: bool,
 ) -> Found:
     """The least and the largest index of the scenarios, as means over the runs.
 
@@ -92,8 +93,9 @@ def steady(
     axis: Sequence[float],
     scenarios: Sequence[Scenario],
     printed: Sequence[float],
-    with_router: bool,
     runs: Runs,
+    *,
+    with_router: bool,
 ) -> Found:
     """Whether the index varies over the scenarios by no more than the printed ones.
 
@@ -158,7 +160,7 @@ def _above_narrowest(runs: Runs) -> Found:
     router at 30 Mbit/s, the only such capacity that ns-3 ran.
     """
     by_router = index(runs, capacities()[1], with_router=True)
-    found = index_range(MBITS[1:], capacities()[1:], (0.72, 0.88), False, runs)
+    found = index_range(MBITS[1:], capacities()[1:], (0.72, 0.88), runs, with_router=False)
     each = ", ".join(f"{value:.2f}" for value in by_router)
     text = f"By figure 2's router in ns-3 at 30 Mbit/s, 3 runs: {each}."
     missing = (
@@ -388,7 +390,7 @@ def delays() -> list[Record]:
                 LONGEST_RTTS_IN_NS3,
                 round_trips(LONGEST_RTTS_IN_NS3),
                 (0.83, 0.87),
-                True,
+                with_router=True,
             ),
             note="Least and largest index at 30 ms, 200 ms and 1 s. "
             f"{IN_NS3} {COUNTED} {NS3_LOSES} {SPREAD_3}",
@@ -414,7 +416,11 @@ def delays() -> list[Record]:
             "figure",
             printed=True,
             compute=partial(
-                steady, LONGEST_RTTS_IN_NS3, round_trips(LONGEST_RTTS_IN_NS3), (0.83, 0.87), True
+                steady,
+                LONGEST_RTTS_IN_NS3,
+                round_trips(LONGEST_RTTS_IN_NS3),
+                (0.83, 0.87),
+                with_router=True,
             ),
             note="Read as: the largest over the least index is at most that of the printed "
             f"indices, even if two standard errors are added. {IN_NS3} {COUNTED} {NO_PICTURE}",

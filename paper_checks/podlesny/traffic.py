@@ -145,14 +145,14 @@ def web_traffic() -> list[Record]:
             "section IV-C, index with Web traffic",
             "claim",
             printed=[0.75, 0.96],
-            compute=partial(index_range, WEB_RATES, webs(), (0.75, 0.96), False),
+            compute=partial(index_range, WEB_RATES, webs(), (0.75, 0.96), with_router=False),
             note=f"Least and largest index from 1 to 300 flows/s. {IN_NS2} {WEB} {SPREAD}",
         ),
         Record(
             "figure 6a, robust to the dynamics of Web traffic",
             "figure",
             printed=True,
-            compute=partial(steady, WEB_RATES, webs(), (0.75, 0.96), False),
+            compute=partial(steady, WEB_RATES, webs(), (0.75, 0.96), with_router=False),
             note="Read as: the largest over the least index is at most that of the printed "
             f"indices, even if two standard errors are added. {IN_NS2} {WEB} {NO_PICTURE}",
         ),

@@ -212,9 +212,10 @@ def _ratio_differs(runs: Runs, one: Mix, other: Mix) -> tuple[bool, str]:
 def _each_quantity_counts(runs: Runs) -> Found:
     """Whether RED's thresholds, alpha and beta, and the flows each change the ratio Vegas/Reno.
 
-    For each of these three quantities we compare pairs of mixes that differ in it alone.  The ratio
-    must differ clearly in some pair.  The result's detail has the first such pair of each quantity,
-    or all its pairs if there is none.
+    A mix is a part of table 6, such as "6a", with a number of flows.  For each of these three
+    quantities we compare pairs of mixes that differ in it alone.  The ratio must differ clearly in
+    some pair.  The result's detail has the first such pair of each quantity, or all its pairs if
+    there is none.
     """
     rows, shown = [], []
     for what, pairs in PAIRS.items():  # the quantity, and its pairs of mixes

@@ -116,6 +116,7 @@ class Connection:
     visits: list[tuple[float, float]] = field(default_factory=list)  # at R1: arrival, stay, s
 
     def __post_init__(self) -> None:
+        # the four links of this connection alone: two for data, two for ACKs
         self.to_r1, self.to_receiver = Wire(ACCESS, USUAL_DELAY), Wire(ACCESS, self.last_delay)
         self.ack_to_r2, self.ack_to_source = (
             Wire(ACCESS, self.last_delay),
@@ -172,11 +173,11 @@ class Connection:
         now = self.network.now
         self.received.append(now)
         self.acked = packet
-        if packet >= self.round_start:
+        if packet >= self.round_start:  # the first ACK of a packet sent since the last decision
             self._decide()
         if self.per_ack == 1 and self.window >= self.max_window:  # no slow start beyond the limit
             self.per_ack = 0.0
-        if self.per_ack > 0 and self.window - (self.next - self.acked) <= 2:  # nearly used up
+        if self.per_ack > 0 and self.window - (self.next - self.acked) <= 2:  # it is nearly used up
             self.window += self.per_ack
         sent = self.sent.pop(packet)
         if sent > 0.0:  # a packet sent at 0 counts as not sent, as in ns-2

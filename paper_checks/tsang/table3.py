@@ -57,10 +57,10 @@ DECISIONS_AVERAGED = 4
 
 
 def _cell(x2: int, column: int) -> Callable[[Runs], Found]:
-    """The ``compute`` function for a rate of table 3, bit/s; ``column`` is an index of ``COLUMNS``.
+    """Make a record's function, which computes a rate of table 3 in bit/s.
 
-    The rate is in the row of the delay ``x2``, ms.  Vegas computes its rates at each decision, once
-    per round trip.  The value is the mean over the
+    The rate is in the row of the delay ``x2`` (ms); ``column`` is its index in ``COLUMNS``.  Vegas
+    computes its rates at each decision, once per round trip.  The value is the mean over the
     decisions from 30 s on.  The paper may average fewer of them.  So the tolerance allows what a
     mean of ``DECISIONS_AVERAGED`` decisions may differ by chance.
     """
