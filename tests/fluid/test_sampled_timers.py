@@ -111,7 +111,7 @@ def test_linux_waits_an_rtt_and_its_least_deviation() -> None:
 
 @jit
 def _detect(flows: Table[Sender], state: Table[LinkState]) -> None:
-    recovery.on_loss(flows[0], state[0], 1000.0, False)
+    recovery.on_loss(flows[0], state[0], 0.0, 1000.0, False)
 
 
 @jit

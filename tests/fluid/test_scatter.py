@@ -213,7 +213,7 @@ def test_vegas_keeps_its_base_rtt_where_no_two_successive_packets_are_lost(
 
 @jit
 def _lose(flows: Table, state: Table) -> None:
-    on_loss(flows[0], state[0], 1000.0, False)
+    on_loss(flows[0], state[0], 0.0, 1000.0, False)
 
 
 @pytest.mark.parametrize(("in_flight", "ago"), [(2.0, 0.05), (1.0, 0.1)])

@@ -69,8 +69,8 @@ def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: floa
     """
     first = flows[grew]
     L = length(first, now, c)
-    first.place = max(first.in_flight - 1.0 - first.spare_acks, 0.0) / L
-    first.place -= since_begin(first, now, ago)
+    first.place = max(first.in_flight - 1.0 - first.spare_acks, 0.0) / L  # when they arrive
+    first.place -= since_begin(first, now, ago)  # when the step begins
     before = first.in_flight  # packets of the trains that have their places
     for i in range(len(flows)):
         flows[i].in_place = i == grew or not flows[i].active
@@ -103,26 +103,30 @@ def silence(flow: Sender, now: LinkState, lost_at: float, c: float) -> float:
     because this packet is sent much later.
     """
     L = length(flow, now, c)
-    at = (flow.place + lost_at) % 1.0 * L  # packets of its train ahead of the lost one
-    last = flow.in_flight - DUPLICATES - 1.0 < at < flow.in_flight  # too few packets follow
-    return (L - at + 0.5 if last else DUPLICATES) / L
+    ahead = (flow.place + lost_at) % 1.0 * L  # packets of its train ahead of the lost one
+    few_follow = flow.in_flight - DUPLICATES - 1.0 < ahead < flow.in_flight
+    # the first packet of the next train passes L packets after that of this train
+    return (L - ahead + 0.5 if few_follow else DUPLICATES) / L
 
 
 @jit
-def begin_recovery(flow: Sender, now: LinkState, before: float, left: float, c: float) -> None:
+def begin_recovery(flow: Sender, now: LinkState, before: float, ago: float, c: float) -> None:
     """Set the place in line of a sender that has just detected a loss and cut its window.
 
-    The sender had ``before`` packets in flight. It detected the loss ``-left`` round trips before
-    the end of this step (``left`` is at most 0). During the recovery it sends fewer packets than it
-    receives ACKs, and spreads them evenly over a round trip, as Linux's ``tcp_cwnd_reduction``
-    does. So its train (its packets in flight, one behind the other) gets shorter, all parts in the
-    same proportion. The recovery ends at the ACK of the last packet that was sent before the
-    recovery began. The function computes the place of this packet in the shorter train.
+    The sender had ``before`` packets in flight. It detected the loss ``ago`` round trips before the
+    end of this step. During the recovery it sends fewer packets than it receives ACKs, and spreads
+    them evenly over a round trip, as Linux's ``tcp_cwnd_reduction`` does. So its train (its packets
+    in flight, one behind the other) gets shorter, all parts in the same proportion. The recovery
+    ends at the ACK of the last packet that was sent before the recovery began. The function
+    computes the place of this packet in the shorter train, and the number of ACKs that follow it
+    there (``spare_acks``).
     """
-    L = length(flow, now, c)
-    at = min((flow.place + left) % 1.0 * L / before, 1.0) * flow.cwnd  # packets ahead of it
-    flow.place = at / max(L - before + flow.cwnd, c * flow.rtt) - left
-    flow.spare_acks = flow.cwnd - at if at >= 1.0 else 0.0
+    L = length(flow, now, c)  # the packets of all trains
+    ahead = min((flow.place - ago) % 1.0 * L / before, 1.0) * flow.cwnd  # packets ahead of it
+    # afterwards all trains have fewer packets, but still enough to keep the link busy
+    L_after = max(L - before + flow.cwnd, c * flow.rtt)
+    flow.place = ahead / L_after + ago
+    flow.spare_acks = flow.cwnd - ahead if ahead >= 1.0 else 0.0
 
 
 @jit
@@ -132,12 +136,15 @@ def end_recovery_in_line(flow: Sender, now: LinkState, c: float) -> None:
     A train is a flow's ACKs, one behind the other. The first ACK that Reno counts is the one that
     ends the recovery. The window grows when Reno has counted as many ACKs as a train has. If the
     recovery ends, for example, at the third ACK of a train, the window grows at the second ACK of
-    the next train. If the recovery ends at the first ACK of a train, the window grows at the last
-    ACK of the same train.
+    the next train. If the recovery ends at the first ACK of a train (``spare_acks`` is 0), the
+    window grows at the last ACK of the same train.
+
+    In this model the window grows evenly, by one packet per round trip. So the function adds to it
+    the part of a round trip by which it grows sooner than a round trip from now.
     """
     if not (flow.once_a_round or flow.compares):
         L = length(flow, now, c)
-        # transmission times by which the window grows sooner than a round trip from now
+        # transmission times by which it grows sooner
         earlier = 1.0 if flow.spare_acks > 0.0 else max(L - np.floor(flow.cwnd), 0.0) + 1.0
         flow.cwnd += earlier / L
 

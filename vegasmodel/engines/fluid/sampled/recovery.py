@@ -121,7 +121,8 @@ def timeout(flow: Sender, now: LinkState) -> float:
         return flow.first_rto
     trip = flow.rtt + now.delay
     longest = trip + flow.ack_pause * flow.delays_acks
-    return max((0.0 if longest <= flow.tick else trip) + flow.timer_slack, MIN_RTO)
+    counted = 0.0 if longest <= flow.tick else trip  # ``timer_slack`` contains an RTT of one tick
+    return max(counted + flow.timer_slack, MIN_RTO)
 
 
 @rare
@@ -210,30 +211,28 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
 
 
 @rare
-def _begin_repair(
-    flow: Sender, lost: float, W: float, new: float, left: float, pairs: bool
-) -> None:
+def _begin_repair(flow: Sender, lost: float, W: float, new: float, ago: float, pairs: bool) -> None:
     """Let a recovery begin, in which the sender repairs its ``lost`` losses without its timer.
 
     ``W`` is the window before the cut, and ``new`` the one after it. The sender has detected the
-    losses -``left`` round trips before the end of the step. From then on the recovery takes one
-    round trip for Reno and Linux, and ``flow.holes`` round trips for others. Tahoe begins slow
-    start instead, and its window has grown since the detection. If ``pairs``, slow start lost one
-    of every two packets that an ACK released.
+    losses ``ago`` round trips before the end of the step. From then on the recovery takes one round
+    trip for Reno and Linux, and ``flow.holes`` round trips for others. Tahoe begins slow start
+    instead, and its window has grown since the detection. If ``pairs``, slow start lost one of
+    every two packets that an ACK released.
     """
     flow.cwnd, flow.ssthresh = new, max(new, 2.0)
-    flow.recovery_left = 1.0 + left
+    flow.recovery_left = 1.0 - ago
     if flow.recovery == SLOW_START:
         flow.in_slow_start, flow.recovery_left, flow.acks_left = True, 0.0, 0.0
-        flow.cwnd = 1.0 if flow.in_trains else 2.0**-left
+        flow.cwnd = 1.0 if flow.in_trains else 2.0**ago
         flow.resends_left = 2.0 * lost - 1.0 if pairs else 0.0
     elif flow.recovery == SCOREBOARD and not flow.rack:
         # the recovery ends after the round trips in which f + 2 f + 4 f + ... reaches ``lost``
         flow.flight_later = max(new - lost, 0.0) + 1.0  # f, packets in flight in the first one
         flow.holes = max(np.ceil(np.log2(lost / flow.flight_later + 1.0)), 1.0)
-        flow.recovery_left = flow.holes + left
+        flow.recovery_left = flow.holes - ago
     elif flow.recovery == HOLE_BY_HOLE:  # NewReno: a round trip for each lost packet
-        flow.recovery_left = lost + left
+        flow.recovery_left = lost - ago
         flow.holes = lost
         flow.new_at_end = 0.0  # for Vegas these packets are not simulated
         if not flow.fine_timer:
@@ -267,17 +266,16 @@ def _begin_timeout(
 
 
 @rare
-def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
-    """Let the sender detect its losses, and react to them.
+def on_loss(flow: Sender, now: LinkState, ago: float, c: float, smooth: bool) -> None:
+    """Let the sender detect its losses, ``ago`` round trips before the step ends, and react.
 
     The sender cuts its window. If windows are real numbers (``smooth``), it does nothing else. If
     windows are whole packets, it begins a recovery (Tahoe: slow start) or waits for its
     retransmission timer. It waits if its recovery cannot repair the losses (``times_out``), or if
     its first retransmission is lost (``resend_lost``).
     """
-    # ``left`` is 0 or negative: the sender detects the loss -``left`` round trips before the end of
-    # the step. ``W`` is the window before the cut, and ``new`` the one after it.
-    lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
+    # ``W`` is the window before the cut, and ``new`` the one after it
+    lost, W = flow.undetected, allowed_in_flight(flow, smooth)
     slow_start = flow.in_slow_start
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
     flow.round_drift, flow.held_back, flow.lacks = 0.0, 0.0, 0.0
@@ -307,4 +305,4 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
             W = 1.0 if flow.recovery == SLOW_START else new
         _begin_timeout(flow, now, c, lost, before, W, fast)
     else:
-        _begin_repair(flow, lost, W, new, left, pairs)
+        _begin_repair(flow, lost, W, new, ago, pairs)

@@ -227,20 +227,20 @@ def to_detection(flow: Sender, now: LinkState, g: float) -> float:
 
 @jit
 def react_to_loss(
-    flow: Sender, now: LinkState, left: float, g: float, c: float, smooth: bool
+    flow: Sender, now: LinkState, ago: float, g: float, c: float, smooth: bool
 ) -> None:
-    """Let a sender react to its losses, of which it has heard -``left`` round trips ago.
+    """Let a sender react to its losses, which it detected ``ago`` round trips before the step ends.
 
     Tahoe begins slow start, and with it a new round trip. Its earlier samples no longer count.
     """
-    flow.detection_in, before = left, flow.in_flight
-    on_loss(flow, now, c, smooth)
+    before = flow.in_flight
+    on_loss(flow, now, ago, c, smooth)
     if flow.in_line:
-        begin_recovery(flow, now, before, left, c)
+        begin_recovery(flow, now, before, ago, c)
     if flow.in_slow_start:
         flow.round_lasts = round_trip_of_train(flow, now, c)
-        # the round trip began -``left`` round trips ago; ``on_acks`` adds ``round_passed`` again
-        flow.round_part = -left - round_passed(flow, now, g)
+        # the new round trip began ``ago`` round trips ago; ``on_acks`` adds ``round_passed`` again
+        flow.round_part = ago - round_passed(flow, now, g)
         flow.burst, flow.next_burst = 0.0, 0.0
         flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
 
@@ -261,7 +261,7 @@ def detect_loss(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) 
         forget_losses(flow)
         return False
     if smooth or (left <= 0.0 and (flow.recovery_left <= 0.0 or silent(flow))):
-        react_to_loss(flow, now, left, g, c, smooth)
+        react_to_loss(flow, now, -left, g, c, smooth)
         return True
     return False
 
