@@ -441,10 +441,17 @@ def sent_rate(flows: Table[Sender], s_max: float) -> float:
 
 @jit
 def far_too_many(flows: Table[Sender], s_max: float, sent: float, c: float) -> bool:
-    """Whether a law seems to enlarge its window without bound (``overflow`` says when).
+    """Whether a law seems to enlarge its window without bound.
 
-    ``sent`` is the rate of all additional packets (``sent_rate``). In a slow start, at most as many
-    packets are lost as link and buffer hold.
+    There are two signs of this:
+
+    - A flow has lost more than ``MOST_AT_ONCE`` packets that its sender does not yet know to be
+      lost, and more than twice as many as link and buffer hold. (In a slow start, at most as many
+      packets are lost as these hold.)
+    - A flow sends more than ``MOST_AT_ONCE`` additional packets in this step, and the additional
+      packets of all flows have a rate (``sent``, pkt/s) above the capacity ``c``.
+
+    ``s_max`` is the queueing delay of the full buffer in seconds.
     """
     most, lost_too_many = 0.0, False
     for i in range(len(flows)):
@@ -470,10 +477,8 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
 
     If ``smooth``, windows are real numbers. Then every flow whose window grows has one loss.
 
-    Returns false if one of two numbers is far too large: the additional packets of a flow in this
-    step, or the packets of a flow that are lost so far without its sender knowing it. The number is
-    too large if it is above ``MOST_AT_ONCE``, and more than the link can take. This happens only if
-    a congestion control law enlarges its window without bound.
+    Returns false if a congestion control law seems to enlarge its window without bound
+    (``far_too_many``). The simulation then ends.
     """
     for i in range(len(flows)):
         flow = flows[i]

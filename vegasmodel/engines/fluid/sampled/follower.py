@@ -52,8 +52,9 @@ def after_departure(flow: Sender, link: Bottleneck, shortest: float) -> float:
 def lateness(flow: Sender, link: Bottleneck, shortest: float) -> float:
     """The probability that a packet of the flow is late: it arrives after the next departure.
 
-    The wait of its sender is uniform on 0 .. ``max_wait``. The packet is late if the wait and
-    ``after_departure`` add up to more than 1.
+    Packets depart one transmission time of the link apart. The packet is late if its sender's wait
+    and ``after_departure``, both in transmission times, add up to more than 1. The wait is uniform
+    on 0 .. ``max_wait``.
     """
     after = after_departure(flow, link, shortest)
     if after + WINDOW_ERROR >= 1.0:

@@ -347,7 +347,7 @@ def one_by_one(
     now.red_part -= arrive
     sent = served / max(packets, 1.0)  # packets that the link sends from one arrival to the next
     for k in range(int(arrive)):
-        now.red_waiting = queue
+        now.red_waiting = queue  # a packet that is lost would have waited behind these (``lose``)
         if dropped(now, link, queue):
             ago = now.step * (1.0 - k / arrive)  # s from this arrival to the end of the step
             lose(flows[flow_of_arrival(flows, now)], now, link, 1.0, ago)

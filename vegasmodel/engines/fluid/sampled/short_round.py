@@ -105,22 +105,24 @@ def count_block_packet(flow: Sender, lost: bool) -> None:
 def lose_base(flow: Sender, c: float, W: float, arrived: float, fast: bool) -> None:
     """At a timeout, let the duration of a short round trip become Vegas's baseRTT, if there is one.
 
-    The short round trip is described at the top of this file. Before the losses ``W`` packets were
-    in flight, and ``arrived`` of them have arrived. ``fast`` says whether Vegas has repaired losses
-    before the timeout. ACKs come one transmission time of the link apart; ``c`` is its capacity.
+    The short round trip, the run of lost packets that leads to it, and the packet P are described
+    at the top of this file. Before the losses ``W`` packets were in flight, and ``arrived`` of them
+    have arrived. ``fast`` says whether Vegas has repaired losses before the timeout. ACKs come one
+    transmission time of the link apart; ``c`` is its capacity.
 
-    RED has dropped some successive packets of Vegas, a run. The short round trip occurs only if a
-    packet behind the run has arrived. This may be one of the packets that were in flight with the
-    run. If all packets in flight behind the run are lost, too, it may be a new packet that a
-    duplicate ACK has released. A duplicate ACK adds a packet to the window, so it releases a new
-    packet only after earlier ones have made up for the cut of the window.
+    The short round trip occurs only if a packet behind the run has arrived. This may be one of the
+    packets that were in flight with the run. If all packets in flight behind the run are lost, too,
+    it may be a new packet that a duplicate ACK has released. A duplicate ACK adds a packet to the
+    window, so it releases a new packet only after earlier ones have made up for the cut of the
+    window.
     """
-    # There is no short round trip if Vegas has repaired all losses up to P before the timeout. It
-    # has repaired ``REPAIRED`` losses. If P itself is lost (``from_begin``), one of these may be P.
-    if fast and flow.lost_before < (REPAIRED if flow.from_begin else REPAIRED + 1.0):
+    # If P is lost, it is the first packet of its block (``from_begin``).
+    losses_up_to_P = flow.lost_before + (1.0 if flow.from_begin else 0.0)
+    if fast and losses_up_to_P <= REPAIRED:  # Vegas has repaired all of them before the timeout
         return
     acks = flow.short_round
     if acks == 0.0 and fast and arrived > np.floor((1.0 - flow.decrease) * W):
-        acks = acks_of_train(flow, W)
+        acks = acks_of_train(flow, W)  # a duplicate ACK has released a new packet
     if acks > 0.0:
-        flow.over_estimate = min(flow.over_estimate, acks / c - (flow.rtt - flow.wait))
+        base_rtt = acks / c
+        flow.over_estimate = min(flow.over_estimate, base_rtt - (flow.rtt - flow.wait))
