@@ -1,10 +1,11 @@
 """Finds how many packets of a window at its limit wait at the receiver for a delayed ACK.
 
 A receiver that delays its ACKs acknowledges every second packet (RFC 1122, 4.2.3.2). If the window
-is odd, one packet is left over. It waits for the next packet, but only for the receiver's pause.
-Then the receiver acknowledges it alone. Its ACK releases one packet, which comes later behind the
-others by the pause, and again finds no partner, or meets a pair. If it meets a pair, the second
-packet of the pair is left over.
+is odd, one packet is left over. It waits for the next packet, but only for a limited time, the
+receiver's pause. Then the receiver acknowledges it alone. Its ACK releases one packet, which is
+later in the next round trip by the pause. If it then arrives just ahead of a pair of packets, the
+receiver acknowledges it together with the first packet of the pair. The second packet of the pair
+is then left over. Otherwise the packet waits for the pause again.
 
 So the mean number of packets that wait depends on where the pairs of the round trip are. While no
 packets queue, a pair stays at its place. Its place stems from slow start: each time the pause ended
@@ -22,7 +23,9 @@ from vegasmodel.stacks.stack import MIN_RTO, Stack
 
 __all__ = ["MOST", "held_alone"]
 
-MOST = 33.0  # packets: in a larger window the packet that waits is less than 3 % of it
+# packets: the largest limit of a window for which the number is computed. In a larger window the
+# packet that waits is less than 3 % of it.
+MOST = 33.0
 TRIPS = 100  # round trips of a simulation; the mean is over the second half
 TICK = 0.004  # seconds; Linux counts times in ticks of its clock (Debian's kernel has 250 per s)
 LONGEST_PAUSE = 0.2  # seconds; the kernel's TCP_DELACK_MAX

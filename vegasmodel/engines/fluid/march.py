@@ -63,7 +63,8 @@ def set_delay(p: Flows, y: State, active: np.ndarray, c: float) -> None:
 
     With this delay the flows' rates add up to the capacity, equation (W1) of ``windows.py``.
     """
-    y.clock[1] = delay_after(p, y, active, y.clock[1], 0.0, c, np.inf)
+    guess, h, s_max = y.clock[1], 0.0, np.inf  # no time passes, and no buffer is full
+    y.clock[1] = delay_after(p, y, active, guess, h, c, s_max)
 
 
 @jit
@@ -174,10 +175,11 @@ def samples_at(times: Floats, p: Flows, y: State, steps: Workspace) -> Samples:
     """
     n = y.window.size
     following, values = np.zeros(1, np.int64), np.full((3 * n + 1, times.size), np.nan)
-    samples = Samples(times, values, following, 0, 0)
+    samples = Samples(times, values, following, record_at=0, replay_at=0)
     if times.size == 0:
         return samples
     tally, new = steps.before, steps.new
+    # compile two functions; the arguments only tell the types of those in later calls
     record = on_demand.address(record_samples, p, y, new, 0.0, 0.0, 0.0, tally, samples)
     cycle = on_demand.address(replay, steps.trail, 0, 0.0, 0.0, p.rtt, tally, tally, new, samples)
     return samples._replace(record_at=record, replay_at=cycle)
@@ -233,8 +235,9 @@ def _step_to_event(
     """
     active, new, moves, last = workspace.active, workspace.new, workspace.moves, workspace.last
     h, s1 = try_step(p, y, active, wanted, trend, c, s_max, new, moves)
+    # positive if an event lies within the step; -1: none is looked for
     passed = -1.0 if jumped or stalls > MAX_STALLS else changed(p, y, active, h, s1, c, last)
-    if passed > 0.0:  # an event lies within the step
+    if passed > 0.0:
         wanted = time_to_change(p, y, active, h, passed, trend, c, s_max, last)
         stalls = stalls + 1 if wanted <= STALL * usual else 0
         # if the event comes at once, a short step leads past it

@@ -46,6 +46,7 @@ def one_run(
     from vegasmodel.engines.fluid.sampled import march
 
     n, state = flows.size, begin(scenario, flows, k)
+    # samples: a row for each time, with n windows, the queueing delay, n losses, n deliveries
     record = np.full((time.size, 3 * n + 1), np.nan)
     before, after = empty_tally(n), empty_tally(n)
     with running(lambda: float(state["time"][0]), scenario.run.duration):
@@ -68,7 +69,7 @@ def one_run(
             "delivered": after.delivered,
             "rtt_mean": after.moving / after.delivered - flows["wait"],
             "base_rtt": np.where(delay_based, propagation + flows["over_estimate"], np.nan),
-            "queue_mean": after.queue[:1] / after.queue[1],
+            "queue_mean": after.queue[:1] / after.queue[1],  # an array with one number per link
             "loss_rate": (flows["lost"] - lost) / (flows["lost"] - lost + after.delivered),
             "losses": after.losses.astype(np.float64),
             "record": record,
@@ -94,8 +95,9 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
     flows[:] = flows[np.lexsort((flows["rank"], flows["start"], ~flows["once_a_round"]))]
     state = np.zeros(1, records.LINK_STATE)
     state["red_gap"], loss, gap = rng.random(), scenario.links[0].loss, rng.exponential()
-    # the number of packets up to the first loss has a geometric distribution
+    # the number of packets up to the first random loss has a geometric distribution
     state["loss_gap"] = 1.0 + gap // -math.log1p(-loss) if 0.0 < loss < 1.0 else 1.0
+    # RED: its drop probability is 0 so far, so it has let all packets pass with probability 1
     state["red_count"], state["red_passes"] = -1.0, 1.0
     chance.seed(int(rng.integers(2**31)))
     return state
@@ -127,19 +129,30 @@ def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
         room = continuous.limits(scenario, False)[1] * link.capacity
     else:
         room = link.room(link_stack(scenario))
-    wait = link.capacity * max(scenario.jitter(group) for group in scenario.flows)
-    red = (0, 0.0, 1.0, 0.0, 0.0, 0)  # the fields of ``Bottleneck`` from ``red`` to ``gentle``
-    if isinstance(queue, Red):
-        red = (
-            1,
-            queue.min_threshold,
-            queue.max_threshold,
-            queue.max_probability,
-            queue.weight,
-            int(queue.gentle),
-        )
-    # the two zeros: no addresses of compiled functions yet
-    return Bottleneck(link.capacity, room, link.loss, *red, wait, 0, 0)
+    bottleneck = Bottleneck(
+        capacity=link.capacity,
+        room=room,
+        loss=link.loss,
+        red=0,
+        min_threshold=0.0,
+        max_threshold=1.0,
+        max_probability=0.0,
+        weight=0.0,
+        gentle=0,
+        max_wait=link.capacity * max(scenario.jitter(group) for group in scenario.flows),
+        meet_at=0,  # ``_with_steps`` sets the two addresses of compiled functions
+        drop_at=0,
+    )
+    if not isinstance(queue, Red):
+        return bottleneck
+    return bottleneck._replace(
+        red=1,
+        min_threshold=queue.min_threshold,
+        max_threshold=queue.max_threshold,
+        max_probability=queue.max_probability,
+        weight=queue.weight,
+        gentle=int(queue.gentle),
+    )
 
 
 def _with_steps(link: Any, flows: np.ndarray, smooth: bool) -> Any:
@@ -154,6 +167,7 @@ def _with_steps(link: Any, flows: np.ndarray, smooth: bool) -> Any:
     from vegasmodel.engines.fluid.sampled import random_drops, records, trains
 
     now = np.zeros(1, records.LINK_STATE)[0]
+    # the arguments after the function only tell the types of those in later calls
     if not smooth and trains.meetings_matter(flows, link.room, link.capacity):
         link = link._replace(meet_at=on_demand.address(trains.meet, flows, now, link, 0.0))
     if link.red or link.loss > 0.0:

@@ -33,7 +33,8 @@ def rounded(x: float) -> float:
 def record_instant(trail: Floats, m: int, t: float, window: Floats, s: float) -> int:
     """Store time, windows and queueing delay as entry ``m`` of ``trail``, if there is room for it.
 
-    ``replay`` computes the samples of skipped cycles from these entries. Returns m + 1 in any case.
+    ``replay`` computes the samples of skipped cycles from these entries. Returns m + 1, also if
+    there is no room: a number above the room then shows that entries are missing.
     """
     if m < trail.shape[0]:
         trail[m, 0], trail[m, 1 + window.size] = t, s
@@ -62,6 +63,7 @@ def replay(
     and ``out`` those up to the time ``until``. ``rtt`` [flow] are the RTTs without queueing. The
     function uses the array ``so_far`` [flow] for the packets delivered since a cycle began.
     """
+    # the rows of ``values``: n windows, the queueing delay, n numbers of losses, n of packets
     times, values, k = samples.times, samples.values, samples.following[0]
     # the sample's cycle began at ``begun``, and the sample lies between entries j and j + 1
     j, begun, n = 0, trail[0, 0], rtt.size
@@ -101,16 +103,17 @@ def skip_cycles(
 ) -> float:
     """Skip whole cycles if the state after an overflow equals that after the previous overflow.
 
-    A cycle lasts from one overflow to the next. The clock and the integrals move on as if the cycle
-    had been repeated as often as it fits before the time ``until``. If ``known`` is false, nothing
-    is skipped, because the samples in the skipped cycles would be unknown: not all steps of the
-    cycle are stored.
+    A cycle lasts from one overflow to the next. The states are equal if the baseRTTs are, if no
+    window differs by more than the part ``REPEATS``, and if no flow is in slow start. The clock and
+    the integrals then move on as if the cycle had been repeated as often as it fits before the time
+    ``until``. ``known`` is false if a user wants samples in these cycles, but not all steps of the
+    cycle are stored, from which they could be computed. Nothing is skipped then.
 
-    ``mark`` and ``before`` hold the state and the integrals after the previous overflow. The
-    function replaces ``mark`` by the present state, and ``begin_cycle`` replaces ``before``.
-    Returns the duration of the cycle.
+    ``y`` and ``out`` are the present state and integrals. ``mark`` and ``before`` are those after
+    the previous overflow. The function replaces ``mark`` by the present state, and ``begin_cycle``
+    replaces ``before``. Returns the duration of the cycle in seconds.
     """
-    period: float = y.clock[0] - mark.clock[0]
+    period: float = y.clock[0] - mark.clock[0]  # ``clock[0]`` is the time
     same = True
     for i in range(y.window.size):
         same = same and abs(y.window[i] - mark.window[i]) <= REPEATS * y.window[i]
@@ -126,7 +129,7 @@ def skip_cycles(
         out.active[i] += cycles * (out.active[i] - before.active[i])
         out.losses[i] += np.int64(cycles) * (out.losses[i] - before.losses[i])
         mark.window[i], mark.over_estimate[i] = y.window[i], y.over_estimate[i]
-    for i in range(2):
+    for i in range(2):  # the time integral of the queue, and the time
         out.queue[i] += cycles * (out.queue[i] - before.queue[i])
     return period
 

@@ -117,11 +117,12 @@ def _set_order(scenario: Scenario, flows: np.ndarray) -> None:
 
 
 def _held_alone(scenario: Scenario, member: Member, sender: np.void) -> float:
-    """How many packets wait at the receiver at an odd limit, if no packets queue; 0: not known.
+    """How many packets wait at the receiver, on average, while the window stays at an odd limit.
 
-    ``sender`` is the flow's record, in which this number (``holds.held_alone``) is still missing.
-    ns-2's Vegas doubles its window in every other round trip of slow start. The module ``holds``
-    does not know this rule.
+    This number (``holds.held_alone``) is for an empty queue and for delayed ACKs. ``sender`` is the
+    flow's record, in which it is still missing. The result is 0 if the number is not known. It is
+    not known, for example, for ns-2's Vegas: this doubles its window in every other round trip of
+    slow start, which the module ``holds`` does not simulate.
     """
     limit = member.flow.max_window // 1
     doubles = sender["doubling"] == 1 or not sender["decides_slow_start"]
