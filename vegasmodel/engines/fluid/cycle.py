@@ -67,6 +67,7 @@ NUDGE = 1e-4  # part of a window: by so much ``_jacobian`` changes a window for 
 KINK = 1e-2  # part of this change: a larger second difference of the map shows a kink or a jump
 LONGEST = 8  # greatest number of overflows in a cycle
 OVERFLOWS = 64  # overflows before Newton's method is first tried, and in each block of an average
+BLOCKS = 16  # blocks of an average, from whose scatter its standard error is computed
 LONGEST_WAIT = 1e4  # round trips to wait for an overflow, or for windows to come to rest
 LASTING = 1000  # least number of round trips of a search, as a transient may take so long
 INSTANT = 1e-6  # part of a round trip: if a cycle is shorter, cuts do not end the overflow
@@ -103,9 +104,10 @@ class _Motion:
         If the simulation stops at an overflow, the windows are already cut. Returns the code
         (``Status``) that says why the simulation ended.
         """
+        skip_cycles = False  # the search needs every overflow
         return whole(
             self._march, self.flows, state, self.c, self.s_max, self._losers, end, self._step,
-            until_loss, False, tally, self._unsampled, self._arrays,
+            until_loss, skip_cycles, tally, self._unsampled, self._arrays,
         )  # fmt: skip
 
     def copy(self, state: State, window: Floats | None = None) -> State:
@@ -216,7 +218,8 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
     residual = float(np.abs(after_trip(state.window) - state.window).max())
     moved = motion.copy(state)
     motion.integrate(moved, moved.clock[0] + trip, until_loss=False, tally=tally)
-    return _answer(motion, "fixed point", 0.0, 0, tally, state, _eigenvalues(jacobian), residual)
+    period, overflows, multipliers = 0.0, 0, _eigenvalues(jacobian)
+    return _answer(motion, "fixed point", period, overflows, tally, state, multipliers, residual)
 
 
 def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
@@ -227,8 +230,9 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
     and the simulation still does not repeat, the result holds averages over many overflows.
     """
     latest: list[Floats] = [state.window.copy()]  # windows after the latest overflows
+    begin = state.clock[0]  # time of the first overflow
     # overflows so far, and the number of them at which Newton's method is next tried
-    begin, count, attempt = state.clock[0], 0, OVERFLOWS
+    count, attempt = 0, OVERFLOWS
 
     def to_next_overflow(state: State, tally: Tally) -> int:
         """Simulate up to the next overflow; returns the code that says how this ended."""
@@ -353,7 +357,7 @@ def _average(
     to the next overflow, and returns a code that says how the simulation has ended.
     """
     start, means, total = motion.copy(state), [], empty_tally(motion.n)
-    for _ in range(16):  # blocks
+    for _ in range(BLOCKS):
         block = empty_tally(motion.n)
         for _ in range(OVERFLOWS):
             code = to_next_overflow(state, block)
@@ -364,8 +368,9 @@ def _average(
             sum_ += part
     spread = standard_error(np.array(means))
     residual = float(np.abs(state.window - start.window).max())
+    period, overflows, no_multipliers = math.nan, 0, np.empty(0)
     return _answer(
-        motion, "neither found", math.nan, 0, total, state, np.empty(0), residual, spread
+        motion, "neither found", period, overflows, total, state, no_multipliers, residual, spread
     )
 
 
@@ -385,6 +390,7 @@ def _jacobian(image: Callable[[Floats], Floats], window: Floats, on: np.ndarray)
         nudge = np.zeros_like(window)
         nudge[i] = NUDGE * max(1.0, window[i])
         larger, smaller = image(window + nudge), image(window - nudge)
+        # the second difference of a smooth function would be far smaller than the nudge
         kink = np.abs(larger - 2.0 * unchanged + smaller)[on].max() > KINK * nudge[i]
         jacobian[:, column] = np.nan if kink else (larger - smaller)[on] / (2.0 * nudge[i])
     return jacobian

@@ -2,11 +2,11 @@
 
 The package ``sampled`` simulates these senders (``methods.py`` says in which scenarios). The search
 records the state of senders and queue each time a window falls by a packet or more. The motion
-counts as periodic if a state is recorded three times, at equal distances in the sequence of
-records. If no window moves any more, the state is a fixed point. If the windows only grow during
-the whole search, there is no result. In all other cases the result is an average over a long run,
-with its standard error. If random numbers decide which packets are lost, the result is always an
-average.
+counts as periodic if a state is recorded three times, with as many other records between the second
+and the third time as between the first and the second. If no window moves any more, the state is a
+fixed point. If the windows only grow during the whole search, there is no result. In all other
+cases the result is an average over a long run, with its standard error. If random numbers decide
+which packets are lost, the result is always an average.
 
 In the package ``sampled`` windows usually are whole packets and move in jumps. So the motion has no
 derivatives, and the result has no Floquet multipliers (the factors by which small disturbances grow
@@ -109,7 +109,8 @@ class _Motion:
         if later.draws > one.draws:
             return math.inf
         n = self.n
-        # a row begins with the packets that each flow has lost, and the times since its last loss
+        # a row begins with the n numbers of packets that the flows have lost, and the n times since
+        # their last losses; the rest is compared first
         worst: float = self._difference(one.row, later.row, 2 * n, CLOSE)
         if worst < math.inf:
             lost = later.row[:n] > one.row[:n]
@@ -201,10 +202,12 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
     # earlier states, each with the number of its fall; the key has the windows in whole packets
     stored: dict[bytes, list[tuple[int, _State]]] = {}
     # The falls of windows are numbered, and ``fall`` is the number of the present one. When a state
-    # occurs for the second time, it becomes ``first``, and ``first_fall`` is the number of this
+    # occurs for the second time, it becomes ``second``, and ``second_fall`` is the number of this
     # fall. If the motion is periodic, the same state occurs again at the fall number ``due``.
-    fall, first_fall, due, tally = 0, 0, 0, empty_tally(motion.n)
-    first, sizes = motion.now(), list[float]()  # sum of the windows after each time without a fall
+    # ``tally`` has the integrals since ``second``, that is, over one period.
+    fall, second_fall, due, tally = 0, 0, 0, empty_tally(motion.n)
+    second = motion.now()
+    sizes = list[float]()  # the sum of all windows after each 16 round trips without a fall
     while motion.time < end:
         window, kept = motion.flows["cwnd"].copy(), motion.flows["kept"].copy()
         if not motion.integrate(motion.time + REST * motion.trip, tally, until_fall=True):
@@ -215,16 +218,17 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
             continue
         fall += 1
         state, key = motion.now(), np.floor(motion.flows["cwnd"] + CLOSE).tobytes()
-        if fall == due and motion.difference(first, state) <= CLOSE:
-            period, residual = state.time - first.time, motion.difference(first, state)
-            return _answer(motion, "periodic", period, due - first_fall, tally, residual=residual)
+        if fall == due and motion.difference(second, state) <= CLOSE:
+            period, residual = state.time - second.time, motion.difference(second, state)
+            return _answer(motion, "periodic", period, due - second_fall, tally, residual=residual)
+        # has this state occurred before? (not asked while the third time of another one is awaited)
         for number, earlier in reversed(stored.get(key, ())):  # ``number`` is that of its fall
             if fall >= due and motion.difference(earlier, state) <= CLOSE:
-                first, first_fall, due = state, fall, 2 * fall - number
+                second, second_fall, due = state, fall, fall + (fall - number)
                 tally = empty_tally(motion.n)
                 break
         stored[key] = [*stored.get(key, ())[-STORED:], (fall, state)]
-    if fall == 0 and np.all(np.diff(sizes) > 0):
+    if fall == 0 and np.all(np.diff(sizes) > 0):  # the windows have only grown
         return LimitCycle.failed(motion.n, Status.UNSETTLED.reason)
     return None
 
