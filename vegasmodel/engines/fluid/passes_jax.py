@@ -192,9 +192,11 @@ def _ahead(p: Flows, y: Moving, s1: Array, h: Array) -> tuple[Array, Array, Arra
         moved = jnp.where(on_high, high, jnp.where(falls, down, jnp.where(floored, floor, moved)))
         return jnp.where(free, moved, rest)
 
-    new = choose(up, met, p.max_window, high, down, p.min_window, W)
-    by_s = choose(rate * bend, met_by_s, 0.0, high_by_s, -bend, 0.0, 0.0)
-    by_h = choose(rate * pace, met_by_h, 0.0, 0.0, -pace, 0.0, 0.0)
+    new = choose(up=up, low=met, cap=p.max_window, high=high, down=down, floor=p.min_window, rest=W)
+    by_s = choose(
+        up=rate * bend, low=met_by_s, cap=0.0, high=high_by_s, down=-bend, floor=0.0, rest=0.0
+    )
+    by_h = choose(up=rate * pace, low=met_by_h, cap=0.0, high=0.0, down=-pace, floor=0.0, rest=0.0)
     moves = jnp.where(free, 1.0 * grows - falls, 0.0)
     upward = jnp.where(moves == 0, on_low | (~on_high & (s1 < y.s)), moves > 0)
     goal, goal_by_s = jnp.where(upward, low, high), jnp.where(upward, low_by_s, high_by_s)
@@ -209,28 +211,29 @@ def _met(
 
     Returns the windows, and their derivatives with respect to two numbers: the queueing delay s1 at
     the end of the step, and the length h of the step. The caller uses the results only of flows for
-    which ``on_low`` is true. The other arguments have the names of variables in ``_ahead``.
+    which ``on_low`` is true.
 
     The threshold is alpha, or gamma in slow start. The window W grows until the backlog reaches it.
     In the rest of the step there are two cases. If alpha = beta, W changes with the queueing delay
     so that the backlog stays at the threshold. If alpha < beta (``stays``), W keeps the value that
     it had when the backlog reached the threshold.
 
-    For ``stays`` we need the time at which the backlog reaches the threshold. Let L (``low``) be
-    the window with which the backlog equals the threshold, and g = W/L - 1. At the start of the
-    step g = g0 < 0. If W grew throughout the step, g would be g1 > 0 at its end. At the wanted time
-    g is 0. By linear interpolation this is after the fraction ``part`` = -g0/(g1 - g0) of the step.
+    For ``stays`` we need the time at which the backlog reaches the threshold. Let L be the window
+    with which the backlog equals the threshold, and g = W/L - 1. At the start of the step
+    g = g0 < 0. If W grew throughout the step, g would be g1 > 0 at its end. At the wanted time g is
+    0. By linear interpolation this is after the fraction ``part`` = -g0/(g1 - g0) of the step.
+
+    ``low`` is L at the end of the step, and ``low_by_s`` its derivative by s1. ``up`` is the window
+    if it grew throughout the step, and ``rate`` its growth per round trip at the end. The step has
+    h ``pace`` round trips, and ``bend`` is the derivative of this number by s1.
     """
     W = y.window
-    e = _ends(p, y)
     stays = on_low & (p.lower < p.upper)
-    g0 = (
-        W
-        * (y.s - y.over_estimate)
-        / (e * (p.rtt + jnp.where(p.backlog_over_base, y.over_estimate, y.s)))
-        - 1.0
-    )
-    # harmless numbers where they are not used
+    # the RTT at the start of the step, in Linux the baseRTT: Vegas divides by it
+    divisor = p.rtt + jnp.where(p.backlog_over_base, y.over_estimate, y.s)
+    g0 = W * (y.s - y.over_estimate) / (_ends(p, y) * divisor) - 1.0
+    # JAX computes all formulas for all flows: other numbers where ``stays`` is false, so that no
+    # division by 0 occurs
     g0, g1 = jnp.where(stays, g0, -1.0), jnp.where(stays, up / low - 1.0, 1.0)
     part = -g0 / (g1 - g0)
     part_by_up = g0 / ((g1 - g0) * (g1 - g0)) / jnp.where(stays, low, 1.0)
@@ -275,7 +278,8 @@ def _solve(p: Flows, case: Batch, y: Moving, h: Array) -> tuple[Array, Array]:
         before = (f > 0) != full  # the root lies above the guess
         low, high = jnp.where(before, guess, low), jnp.where(before, high, guess)
         new = jnp.where(slope != 0, guess - f / jnp.where(slope != 0, slope, 1.0), low)
-        done = done | (~full & ~y.jumped & (f > 0) & (guess > case.s_max))
+        done = done | (~full & ~y.jumped & (f > 0) & (guess > case.s_max))  # the buffer overflows
+        # in place of a Newton step that leaves low .. high; without an upper limit, a larger guess
         half = jnp.where(jnp.isfinite(high), 0.5 * (low + high), 2.0 * low + 1.0 / c)
         inside = ((low < new) & (new < high)) | (jnp.abs(new - guess) <= STEP_ERROR * guess)
         guess = jnp.where(done, guess, jnp.where(inside, new, half))
