@@ -319,10 +319,17 @@ def drop_parameters(scenario: Scenario) -> DropParameters:
     """The scenario's parameters of random loss and RED, by which the link drops packets."""
     link, queue = scenario.links[0], scenario.links[0].queue
     if not isinstance(queue, Red):
-        return DropParameters(link.loss, False, 0.0, 1.0, 0.0, False, 1.0)
-    low, high, top = queue.min_threshold, queue.max_threshold, queue.max_probability
+        return DropParameters(
+            loss=link.loss, red=False, low=0.0, high=1.0, top=0.0, gentle=False, weight=1.0
+        )
     return DropParameters(
-        link.loss, True, float(low), float(high), float(top), queue.gentle, float(queue.weight)
+        loss=link.loss,
+        red=True,
+        low=float(queue.min_threshold),
+        high=float(queue.max_threshold),
+        top=float(queue.max_probability),
+        gentle=queue.gentle,
+        weight=float(queue.weight),
     )
 
 
@@ -331,14 +338,19 @@ def in_equilibrium(
 ) -> tuple[Senders, Past]:
     """The senders' state and the history (``Past``) at time 0, if a run begins in equilibrium.
 
-    ``begin`` is the equilibrium.  All rates were constant before time 0, so two points in time
-    describe the whole past.  ``forward_delay`` [flow] is the propagation delay from each sender to
-    the queue in seconds, ``c`` the capacity in pkt/s, and ``drops`` has the parameters of random
-    loss and RED.
+    ``begin`` is the equilibrium, with the queueing delay s and the windows W.  All rates were
+    constant before time 0, so two points in time describe the whole past: time 0, and one before
+    all times at which a sender may look back.  ``forward_delay`` [flow] is the propagation delay
+    from each sender to the queue in seconds, ``c`` the capacity in pkt/s, and ``drops`` has the
+    parameters of random loss and RED.
+
+    Flow i has sent A_i packets, and its sender knows the fate of the first N_i of them.  They are
+    counted from time 0 on, so before it they are negative.
     """
     senders, past = empty_network(flows, forward_delay)
     s, W = begin.delay, np.asarray(begin.window, dtype=np.float64)
-    rtt, x = flows.rtt + s, np.where(flows.measures_base, 0.0, flows.over_estimate)
+    x = np.where(flows.measures_base, 0.0, flows.over_estimate)  # over-estimates, seconds
+    rtt = flows.rtt + s
     rate, p = W / rtt, float(drop_probability(drops, c * s))
     backlog_share = np.maximum(s - x, 0.0) / np.where(flows.backlog_over_base, flows.rtt + x, rtt)
     time = np.array([-4.0 * float(rtt.max()), 0.0])
@@ -349,6 +361,6 @@ def in_equilibrium(
     past.growing[:2] = ~flows.keeps_backlog
     senders.window[:], senders.over_estimate[:] = W, x
     senders.reported_delay[:], senders.backlog_share[:] = s, backlog_share
-    # W packets are in flight, so N = A - W; and A(0) = 0
+    # at time 0 A_i is 0, and W_i packets are in flight, so N_i = A_i - W_i = -W_i
     senders.acked[:], senders.known_lost[:], senders.known_random_drops[:] = -W, -p * W, -p * W
     return senders, past

@@ -99,7 +99,7 @@ def queue_step(
     for i in range(arrived.size):
         before += past.arrived[last, i]
     more = count_arrivals(senders, past, last, t + h, arrived) - before  # arrivals in the step
-    s1 = s + (1.0 - loss) * more / c - h
+    s1 = s + (1.0 - loss) * more / c - h  # the delay at the end, if it could leave 0 .. s_max
     if s1 > s_max and s >= s_max - equal:  # the queue stays full
         return h, s_max, c * (s1 - s_max)
     if s1 < 0.0 and s <= equal:  # it stays empty
@@ -107,10 +107,11 @@ def queue_step(
     if 0.0 <= s1 <= s_max:
         return h, s1, 0.0
     # The queue becomes empty or full within the step, so the step ends there. The false-position
-    # method (Illinois) finds when the delay reaches ``edge``, which is 0 or s_max.
+    # method (Illinois) finds when the delay reaches ``edge``, which is 0 or s_max. If the same end
+    # of the interval moves twice in a row, the method halves the value at the other end.
     edge = 0.0 if s1 < 0.0 else s_max
     low, high, f_low, f_high = 0.0, h, s - edge, s1 - edge
-    side, middle = 0, h
+    side, middle = 0, h  # ``side``: which end moved last, 1: ``low``, -1: ``high``
     for _ in range(SEARCH):
         middle = low + (high - low) * f_low / (f_low - f_high)
         more = count_arrivals(senders, past, last, t + middle, arrived) - before
@@ -166,7 +167,8 @@ def drop(
         arrivals = arrived[i] - past.arrived[last, i]
         if (all_lose or can_lose[i]) and arrivals > 0.0:
             lost[i] += excess * arrivals / total
-            # The sender learns of the loss by the ACK of a packet that waited behind the full
-            # queue. It learns of no second one before, and not of one that belongs to its last cut.
+            # The sender learns of the loss when the ACK of the lost packet would have arrived. This
+            # loss causes no cut if another one is still to be learnt of, or if the packet was sent
+            # before the last cut.
             if senders.loss_heard[i] == np.inf and t >= senders.same_loss_until[i]:
                 senders.loss_heard[i] = t + s_max + flows.rtt[i] - senders.forward_delay[i]
