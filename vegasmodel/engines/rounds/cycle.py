@@ -2,11 +2,11 @@
 
 The state of the simulator consists of the senders, the packets in flight and the queues. The search
 records the state each time the number of whole packets in a flow's window falls. The motion counts
-as periodic if a state is recorded three times, at equal distances in the sequence of records. If
-the motion is not periodic, the last three quarters of the run decide. If all windows are constant
-in this time, the steady state is a fixed point. Otherwise the result is an average over this time,
-with its standard error. If the average is not precise enough, the search may be repeated in a
-longer run.
+as periodic if a state is recorded three times, with as many other records between the second and
+the third time as between the first and the second. If the motion is not periodic, the last three
+quarters of the run decide. If all windows are constant in this time, the steady state is a fixed
+point. Otherwise the result is an average over this time, with its standard error. If the average is
+not precise enough, the search may be repeated in a longer run.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
             return LimitCycle.failed(len(rtts), Status(status).reason)
         totals = simulation.totals(status)
         if _at_rest(totals):
-            return _means(totals, "fixed point", 0.0, 0.0)
-        average = _means(totals, "neither found", math.nan, math.nan)
+            return _means(totals, "fixed point", period=0.0, residual=0.0)
+        average = _means(totals, "neither found", period=math.nan, residual=math.nan)
         busy = average.throughput > 0
         precise = np.all(average.spread[busy] <= ENOUGH_PRECISION * average.throughput[busy])
         if longest is None:

@@ -234,8 +234,9 @@ def decide_per_ack(f: Sender) -> None:
 def end_round(f: Sender, now: float, outstanding: float, acked: float) -> None:
     """End a round trip: the congestion control law decides how the window changes in the next one.
 
-    ``outstanding`` is the number of packets in flight. ``acked`` is the number of packets that the
-    last ACK of the round trip acknowledges.
+    ``outstanding`` is the number of packets in flight as the law counts it. ns-2's Vegas counts
+    from the last packet acknowledged on, so it counts one packet more than are in flight after the
+    ACK. ``acked`` is the number of packets that the last ACK of the round trip acknowledges.
     """
     rtt = f.rtt_sum / f.rtt_count if f.rtt_count > 0.0 else now - f.round_start
     length = f.next - f.round_end  # packets sent in this round
@@ -368,7 +369,7 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
     stop_timing(f)
     f.resent = max(f.resent, f.acked + 1.0)
     if not sent_twice:
-        f.dupacks = 3.0
+        f.dupacks = 3.0  # each further duplicate ACK enlarges the window (``check_at_duplicate``)
     return True
 
 

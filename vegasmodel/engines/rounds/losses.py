@@ -239,17 +239,17 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
       (``enough`` in the code) is usually three, in Linux sometimes less.
     """
     acks = _acks_alike(f, p, portion(p, now, step), f.dup_thresh)
-    # SACK blocks make an ACK longer, so the ACK arrives later. Without SACK blocks, the last ACK of
-    # the whole group would arrive at ``p.back``, and the last of the ACKs processed here at
-    # ``bare``.
+    # ``bare`` is when the last of the ACKs processed here would arrive if it had no SACK blocks,
+    # which make an ACK longer. (``p.back`` is the same time for the last ACK of the whole group.)
     bare = now + (p.back - now) * acks / p.packets
     end = max(bare, now)
     if f.deadline < end:
         f.event = TIMER
         return max(now, f.deadline)
     first = p.first  # ``acknowledge`` changes it
-    acknowledge(f, p, acks, now, acks if f.scoreboard else 0.0)
-    _restart_at_duplicate(f, end)  # of all senders only ns-2's CUBIC restarts its timer here
+    samples = acks if f.scoreboard else 0.0  # with SACK a duplicate ACK gives an RTT sample, too
+    acknowledge(f, p, acks, now, samples)
+    _restart_at_duplicate(f, end)
     new = _receive(f, holes, first, acks, p.sent_at)
     f.arrived += new
     count_flight(f, holes)
@@ -269,7 +269,8 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     elif f.phase == RECOVERY:
         if f.scoreboard:  # SACK: these packets are no longer in the network
             f.pipe -= acks
-            send_lost_or_wait(f, holes, allowed(f, holes, acks, now, 0.0), acks, end)
+            free = allowed(f, holes, acks, now, 0.0)  # 0: these are not partial ACKs
+            send_lost_or_wait(f, holes, free, acks, end)
             return end
         f.inflated += acks
     elif f.dupacks == enough:  # the last of these ACKs signals a loss
@@ -381,8 +382,9 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     # at each of these ACKs the sender may retransmit a packet, or the receiver delays the ACK
     if f.overdue_checks or (f.phase == RECOVERY and (f.halves_rate or not f.scoreboard)) or delays:
         acks = 1.0
-    bare = now + (p.back - now) * acks / p.packets
+    bare = now + (p.back - now) * acks / p.packets  # when the last ACK arrives, without SACK blocks
     end = max(bare, now)
+    # only timestamps tell whether an ACK is of a retransmission, so that it can give an RTT sample
     acknowledge(f, p, acks, now, acks if f.timestamps else 0.0)
     adapt_ato(f, acks, end, end)
     return fill(f, holes, acks, acks + f.delack_packets, p.sent_at, now, bare)
@@ -399,7 +401,8 @@ def fill(
     this would be ``bare``. The result is at least ``now``.
     """
     none_left = in_flight(f) <= packets  # after these ACKs no packet is in flight
-    sent_twice, before = min(f.resent, f.next), f.acked  # packets below ``sent_twice`` were
+    before = f.acked
+    sent_twice = min(f.resent, f.next)  # packets below this number may have been sent twice
     f.delack_packets = 0.0
     f.arrived += _receive(f, holes, before, packets, sent_at)
     if f.syn_in_window and before == 0.0:
@@ -500,7 +503,8 @@ def _partial(
     if f.scoreboard:
         f.backoff = 1.0
         f.pipe -= f.partial_in_pipe * acks
-        send_lost_or_wait(f, holes, allowed(f, holes, acks, now, 1.0), acks, end)
+        free = allowed(f, holes, acks, now, 1.0)  # 1: these are partial ACKs
+        send_lost_or_wait(f, holes, free, acks, end)
         return
     f.retransmit = f.acked  # NewReno
     if f.acked > f.timed:  # the packet whose RTT was being measured is acknowledged

@@ -212,8 +212,9 @@ def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
     The receiver has delayed the ACK by ``delay`` seconds. The ACK arrives at the time ``at``, or
     later if SACK blocks make it longer.
     """
+    acks, packets = 1.0, 1.0
     if f.holes > 0 and holes[f.first_hole, FIRST] == f.acked:
-        return fill(f, holes, 1.0, 1.0, f.latest, at, at)
+        return fill(f, holes, acks, packets, f.latest, at, at)
     # whether the ACK gives an RTT sample: for ns-2's Vegas only if its packet counts as sent once
     gives_sample = not f.overdue_checks or f.acked >= max(_sent_twice(f), f.untimed)
     gives_sample = gives_sample and not f.stale <= f.acked < f.stale_end
@@ -224,7 +225,7 @@ def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
         end_round(f, at, in_flight(f), 1.0)
     if gives_sample:
         sample_single(f, delay)
-    _advance_window(f, 1.0, 1.0, at, at, decides, in_flight(f) <= 1.0)
+    _advance_window(f, acks, packets, at, at, decides, in_flight(f) <= packets)
     return at
 
 
@@ -521,8 +522,11 @@ def _packets_arrive(
         f.time = acknowledge(f, p, extra, now, 0.0)
     elif p.first != f.acked + f.delack_packets and f.delack_packets > 0.0:
         f.time = _single_ack(f, holes, first, 0.0)  # a packet out of order ends the delay
-        if not f.rack:  # Linux counts every packet that SACK reports (tcp_rack_reo_wnd)
-            f.dupacks = -1.0  # the first ACK acknowledges the packet whose ACK was delayed
+        # The receiver answers this packet and the one before by one ACK, which is no duplicate.
+        # The next call of this function counts it as one, so the count begins at -1. (Linux counts
+        # every packet that SACK reports, see tcp_rack_reo_wnd.)
+        if not f.rack:
+            f.dupacks = -1.0
     elif p.first != f.acked + f.delack_packets:  # an earlier packet is missing
         f.time = duplicate_acks(f, p, holes, now, step)
     elif f.holes > 0:

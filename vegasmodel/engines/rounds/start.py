@@ -66,7 +66,9 @@ def _send_handshake_packet(net: Net, f: Sender) -> None:
         enqueue_handshake(link, f.syn)
         return
     link.arrived += f.syn
-    join(net, k, -1, link.now, Group(0.0, 1.0, 0.0, 0.0, 0.0, 0, link.now), f.syn, 0.0)
+    # at a Rate-Delay link it is a group of one packet, which goes to no further hop
+    packet, no_hop, silent = Group(0.0, 1.0, 0.0, 0.0, 0.0, 0, link.now), -1, 0.0
+    join(net, k, no_hop, link.now, packet, f.syn, silent)
 
 
 @rare
@@ -93,7 +95,8 @@ def _syn_fits(net: Net, f: Sender) -> bool:
         k = net.hops[e].link
         if net.hops[e].data and not never_full(net.links[k]):
             advance(net.links, k, clock - net.links[k].shift)
-            return room_for(net.links[k], 1.0, 0) >= 1.0
+            precedes = 0  # a packet that departs at this instant makes room
+            return room_for(net.links[k], 1.0, precedes) >= 1.0
     return True
 
 

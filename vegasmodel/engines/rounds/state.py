@@ -38,7 +38,9 @@ apart = functools.partial(jit, apart=True)  # for several callers; not copied in
 # the kinds of recovery after a loss, in the order of ``laws.law.Recovery``
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)
 DROPTAIL, RED = range(2)  # queue disciplines; Rate-Delay queues are drop-tail, too
-FIRST_BINADE = -12  # the first period in the table of ``rounding`` ends at 2^-12 s
+# ``rounding.roundings`` makes a table of capacities and delays, with a row for each period between
+# two powers of 2; the first period ends at 2^-12 s.
+FIRST_BINADE = -12
 OPEN, RECOVERY = range(2)  # whether a sender is in a recovery after a loss
 # What the next event of a flow is: an interval of sending ends (``DATA``), a timer of the sender
 # expires, the flow starts, its TCP handshake ends (``CONNECTED``), or the rest of a burst is due,
@@ -104,7 +106,7 @@ class Sender(Mechanisms):
     queue_wait: float  # longest random wait of each packet below TCP (``waits_in_queue``), seconds
     waits_long: bool  # this wait can exceed a packet's transmission time at the slowest link
     noise: float  # standard deviation of the random part of its delay, seconds
-    slack: float  # seconds by which this random part may shorten the delay, at most
+    slack: float  # the most by which this random part may shorten the delay, seconds
     delayed_ack: int  # 1: its receiver acknowledges every second packet
     way: float  # seconds that a packet takes from the sender to the first queue
     start: float  # seconds

@@ -35,8 +35,10 @@ from vegasmodel.stacks.stack import MIN_RTO
 
 TIMEOUT_MIN = 0.002  # seconds that Linux adds to its two early timers; TCP_TIMEOUT_MIN_US
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
-LEVELS = 63.0, 504.0  # lengths in ticks from which on timers end at multiples of 8 and 64 ticks
-GRAINS = 64.0  # ticks: timers from the second of these lengths on end at multiples of this
+# A Linux timer that is set for ``LEVELS[0]`` ticks or more expires only at a multiple of 8 ticks.
+# If it is set for ``LEVELS[1]`` ticks or more, it expires only at a multiple of ``GRAINS`` ticks.
+LEVELS = 63.0, 504.0
+GRAINS = 64.0
 # the weight of the old smoothed RTT, and of its old mean deviation, after 0, 1, 2 ... samples
 MEAN_KEPT, DEVIATION_KEPT = (np.array([kept**k for k in range(65)]) for kept in (0.875, 0.75))
 INITIAL_RTO = 1.0  # seconds until a lost SYN is sent again; TCP_TIMEOUT_INIT
@@ -61,7 +63,7 @@ def expiry(f: Sender, now: float, pause: float) -> float:
     kernel's calc_index). For pauses of 4032 ticks (16 s) or more the kernel takes multiples of 512;
     this is neglected here. The clock started at a random time (``boot_time``).
     """
-    ticks = np.ceil(pause / JIFFY - 1e-9)
+    ticks = np.ceil(pause / JIFFY - 1e-9)  # a rounding error must not add a tick
     grain = 1.0 if ticks < LEVELS[0] else (8.0 if ticks < LEVELS[1] else GRAINS)
     last = np.floor((ticks_at(f, now) + ticks) / grain)
     return (last + 1.0) * grain * JIFFY - f.boot_time
@@ -94,6 +96,8 @@ def arm(f: Sender, now: float) -> None:
     (``expiry``). If Linux would send a tail loss probe before the timeout, the timer is set for the
     probe instead, two smoothed RTTs from now and a little more. If the window is below two packets,
     only one is in flight. The receiver may delay its ACK, so the sender then waits 0.2 s more.
+    Linux sends no probe in a recovery, while it knows of missing packets, or before its first RTT
+    sample. It sends no second probe before all packets up to the first probe are acknowledged.
     """
     pause = timeout(f)
     f.deadline, f.timer_kind = now + pause, RETRANSMIT
@@ -116,12 +120,12 @@ def syn_lost(f: Sender) -> float:
     In ns-2 a lost SYN also sets the first window to one packet and ssthresh to two
     (``bugfix_ss_``).
     """
-    pause = INITIAL_RTO * f.backoff
+    factor = f.backoff
     f.backoff *= 2.0
-    if f.lost_syn_resets:
-        pause = min(f.rto * pause, f.longest_rto)
-        f.cwnd, f.ssthresh = 1.0, 2.0
-    return pause
+    if not f.lost_syn_resets:
+        return INITIAL_RTO * factor
+    f.cwnd, f.ssthresh = 1.0, 2.0
+    return min(f.rto * factor, f.longest_rto)
 
 
 @rare
@@ -195,6 +199,8 @@ def time_one_packet(f: Sender) -> None:
     # the packets being sent have the numbers from ``first`` to ``last`` - 1
     last = f.first + f.spread + f.burst
     if f.timed_at < 0.0 and last > f.high:
+        # A packet that leaves at ``time``, the end of the interval of sending: the last packet, or
+        # the first new one of a burst, whose packets all leave at this time.
         f.timed = last - 1.0 if f.spread > 0.0 else max(f.high, f.first)
         f.timed_at = f.time
 
