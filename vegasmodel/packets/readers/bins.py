@@ -36,6 +36,7 @@ _FLOW_SUMS, _LINK_SUMS = slice(RTT_MIN), slice(QUEUE_MAX)  # all quantities but 
 MAX_BINS = 4096  # the number of bins, unless many flows or links leave memory for fewer only
 MAX_CELLS = 2**19  # the most flows (or links) times bins
 FIRST_WIDTH = 1e-4  # s, the length of a bin at first
+FIRST_ITEMS = 16  # flows, and links, for which there is room at first
 
 
 class Bins:
@@ -52,9 +53,9 @@ class Bins:
 
     def __init__(self, begin: float = 0.0) -> None:
         self.begin, self.width, self.count = begin, FIRST_WIDTH, MAX_BINS
-        self.flow: Floats = _empty(RTT_MIN + 1, 16, MAX_BINS)
+        self.flow: Floats = _empty(RTT_MIN + 1, FIRST_ITEMS, MAX_BINS)
         self.cells: memoryview[Any] = self.flow.data
-        self.link: Floats = _empty(QUEUE_MAX + 1, 16, MAX_BINS)
+        self.link: Floats = _empty(QUEUE_MAX + 1, FIRST_ITEMS, MAX_BINS)
         self.flow[RTT_MIN] = np.inf
 
     def reach(self, time: float) -> int:

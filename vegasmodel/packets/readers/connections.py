@@ -417,14 +417,11 @@ class Connections:
         """
         self._complete_handshake(key)
         flow = self.flows.get(key)
-        if flow is None:
+        if flow is None:  # the capture has no data of this flow so far
             if len(self.unseen) < MAX_FLOWS or key in self.unseen:
                 self.unseen.setdefault(key, [number, number])[1] = number
             return
-        time, table = self.time, self.bins.cells
-        i, k = flow.index, self.bin
-        # whether the clock was set back since the flow's last packet
-        if flow.clock_resets != self.clock_resets:
+        if flow.clock_resets != self.clock_resets:  # the clock was set back since its last packet
             self._forget_times(flow)
         # all bytes before ``reached`` are acknowledged; a FIN counts as a byte, but is no data
         reached = flow.acked + signed(number - flow.acked)
@@ -436,18 +433,25 @@ class Connections:
             return  # an ACK of bytes that the flow has not sent, or a copy of the last ACK
         flow.last_ack = this_ack
         flow.acks += 1
-        table[ACKS, i, k] += 1
-        if reached <= flow.acked:  # a duplicate ACK
-            flow.in_order = False
-            return
-        # new data: the delivered bytes, and those in flight before this ACK
-        packets = flow.advance(reached - flow.acked)
+        self.bins.cells[ACKS, flow.index, self.bin] += 1
+        if reached > flow.acked:
+            self._ack_of_new_data(flow, reached, stamp)
+        else:
+            flow.in_order = False  # a duplicate ACK
+
+    def _ack_of_new_data(self, flow: Flow, reached: int, stamp: int) -> None:
+        """Count an ACK of all bytes before ``reached``, some of which were not acknowledged before.
+
+        ``stamp`` is the ACK's TCP timestamp; -1 means that it has none.
+        """
+        time, table = self.time, self.bins.cells
+        i, k = flow.index, self.bin
+        packets = flow.advance(reached - flow.acked)  # how many the ACK acknowledges
         table[DELIVERED, i, k] += reached - flow.acked
-        table[WINDOW_SUM, i, k] += flow.high - flow.acked
+        table[WINDOW_SUM, i, k] += flow.high - flow.acked  # in flight before this ACK
         table[WINDOW_N, i, k] += 1
         flow.acked = reached
-        # acknowledged bytes that the capture lacks have arrived, too
-        if flow.holes:
+        if flow.holes:  # acknowledged bytes that the capture lacks have arrived, too
             missed = flow.missed
             flow.pass_holes(reached)
             table[ARRIVED, i, k] += flow.missed - missed
@@ -456,8 +460,9 @@ class Connections:
         if stamp >= 0 and self.pending < MAX_PENDING and (not stamps or stamps[-1][0] != stamp):
             stamps.append((stamp, time))
             self.pending += 1
-        # an RTT, if the last acknowledged byte ends a segment whose time is known
-        sent, pending = math.nan, flow.pending  # ``sent``: when the acknowledged segment passed
+        # An RTT, if the last acknowledged byte ends a segment whose time is known. ``sent`` is the
+        # time at which this segment passed; NaN, with which no comparison is true: it is unknown.
+        sent, pending = math.nan, flow.pending
         while pending and pending[0][0] <= reached:
             end, passed = pending.popleft()
             self.pending -= 1

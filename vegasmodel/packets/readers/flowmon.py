@@ -143,9 +143,11 @@ class _Document:
             self._fail(reason, "well-formed XML of FlowMonitor")
 
     def _fail(self, value: object, expected: str) -> None:
+        """Raise ``TraceError``: the present line has ``value``, but should have ``expected``."""
         self.source.fail(f"line {self.parser.CurrentLineNumber}", value, expected)
 
     def _refuse(self, *_: object) -> None:
+        """Refuse a document type or an entity; expat calls this at its declaration."""
         self._fail("a document type", "XML without document types and entities")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -198,12 +200,14 @@ class _Document:
                 self._fail(f"{stats[what]:g}", f"{what} of at most the {sent:g} sent")
 
     def _text(self, attributes: dict[str, str], name: str, longest: int) -> str:
+        """The attribute ``name``, of at most ``longest`` characters; "?" if it is missing."""
         text = attributes.get(name, "?")
         if len(text) > longest:
             self._fail(text[:60], f"{name} of at most {longest} characters")
         return text
 
     def _end(self, _: str) -> None:
+        """Process the end of an element."""
         self.path.pop()
 
     def _value(
@@ -253,4 +257,5 @@ def _name(key: int, addresses: dict[int, Address]) -> str:
 
 
 def _reversed(address: Address) -> Address:
+    """The address of the flow in the other direction: source and destination change places."""
     return (*address[2:4], *address[:2], address[4])

@@ -270,41 +270,53 @@ def _data(tables, flow, f, k, kind, t, from_node, to_node, tcp, size, seq, uid):
         flow[RTT_MIN, f, :] = np.inf
     tables.flow_times[f, LAST] = t
     if kind == ENQUEUE:
-        if tables.flow[f, FIRST_UID] < 0:
-            tables.flow[f, FIRST_UID], tables.flow[f, SOURCE] = uid, from_node
-        if from_node != tables.flow[f, SOURCE]:
-            return
-        flow[SENT, f, k] += 1
-        # this count will tell whether the sender waits before it sends
-        tables.flow[f, AT_ACKS] += t == tables.flow_times[f, LAST_ACK]
-        retransmission = tcp and seq <= tables.flow[f, SENT_TO]
-        if retransmission:
-            flow[RETRANSMITTED, f, k] += 1
-        tables.flow[f, SENT_TO] = max(tables.flow[f, SENT_TO], seq)
-        _remember(tables, f, seq, np.nan if retransmission or size < tables.flow[f, SIZE] else t)
+        _data_sent(tables, flow, f, k, t, from_node, tcp, size, seq, uid)
     elif kind == RECEIVE:
-        if tables.flow[f, FIRST_UID] < 0:
-            tables.flow[f, FIRST_UID] = uid
-        # A packet counts as delivered when it arrives at the flow's sink. The sink is the node with
-        # the flow's destination address, if packets of the flow arrive at this node. If none does,
-        # the sink is the last node that the flow's first packet reaches. So a later line of the
-        # trace may show that the sink is another node than was assumed so far. The deliveries
-        # counted so far are then discarded.
-        moved = (
-            uid == tables.flow[f, FIRST_UID]
-            and tables.flow[f, SINK] != tables.flow[f, DST]
-            and to_node != tables.flow[f, SINK]
-        )
-        if moved or (
-            to_node == tables.flow[f, DST] and tables.flow[f, SINK] != tables.flow[f, DST]
-        ):
-            tables.flow[f, SINK], tables.flow[f, HIGH] = to_node, -1
-            flow[DELIVERED, f, :] = 0
-            tables.received[f, :] = 0
-        if to_node == tables.flow[f, SINK] and (not tcp or _first_time(tables, f, seq)):
-            flow[DELIVERED, f, k] += 1
+        _data_received(tables, flow, f, k, to_node, tcp, seq, uid)
     elif kind == DROP:
         flow[LOST, f, k] += 1
+
+
+@jit
+def _data_sent(tables, flow, f, k, t, from_node, tcp, size, seq, uid):
+    """Count a data packet that joins a queue at node ``from_node``, if this is the flow's source.
+
+    The arguments are those of ``_data``.  The source is the node of the first such event.
+    """
+    if tables.flow[f, FIRST_UID] < 0:
+        tables.flow[f, FIRST_UID], tables.flow[f, SOURCE] = uid, from_node
+    if from_node != tables.flow[f, SOURCE]:
+        return
+    flow[SENT, f, k] += 1
+    # this count will tell whether the sender waits before it sends
+    tables.flow[f, AT_ACKS] += t == tables.flow_times[f, LAST_ACK]
+    retransmission = tcp and seq <= tables.flow[f, SENT_TO]
+    if retransmission:
+        flow[RETRANSMITTED, f, k] += 1
+    tables.flow[f, SENT_TO] = max(tables.flow[f, SENT_TO], seq)
+    _remember(tables, f, seq, np.nan if retransmission or size < tables.flow[f, SIZE] else t)
+
+
+@jit
+def _data_received(tables, flow, f, k, to_node, tcp, seq, uid):
+    """Count a data packet that arrives at node ``to_node``, if this is the flow's sink.
+
+    The arguments are those of ``_data``.  The sink is the node with the flow's destination address,
+    if packets of the flow arrive at this node.  If none does, the sink is the last node that the
+    flow's first packet reaches.  So a later line of the trace may show that the sink is another
+    node than was assumed so far.  The deliveries counted so far are then discarded.
+    """
+    if tables.flow[f, FIRST_UID] < 0:
+        tables.flow[f, FIRST_UID] = uid
+    sink, destination = tables.flow[f, SINK], tables.flow[f, DST]
+    goes_on = uid == tables.flow[f, FIRST_UID] and to_node != sink  # the first packet
+    if sink != destination and (to_node == destination or goes_on):
+        sink = tables.flow[f, SINK] = to_node
+        tables.flow[f, HIGH] = -1
+        flow[DELIVERED, f, :] = 0
+        tables.received[f, :] = 0
+    if to_node == sink and (not tcp or _first_time(tables, f, seq)):
+        flow[DELIVERED, f, k] += 1
 
 
 @jit

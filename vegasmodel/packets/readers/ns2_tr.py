@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.metrics import Floats
-from vegasmodel.packets.readers.bins import SENT, Bins
+from vegasmodel.packets.readers.bins import FIRST_ITEMS, SENT, Bins
 from vegasmodel.packets.readers.segments import median_per_ack
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace
@@ -89,19 +89,19 @@ def read(source: Source) -> Trace:
 
 
 def _tables() -> Any:
-    """The ``ns2_kernel.Tables`` for the start of a trace, with room for 16 flows and 16 links."""
+    """The ``ns2_kernel.Tables`` at the start of a trace; they have as much room as ``Bins``."""
     from vegasmodel.packets.readers import ns2_kernel as kernel
 
     return kernel.Tables(
         counts=np.zeros(4, dtype=np.int64),
         clock=np.zeros(1),
-        flow=np.zeros((16, kernel.FLOW_COLUMNS), dtype=np.int64),
-        flow_times=np.zeros((16, 3)),
+        flow=np.zeros((FIRST_ITEMS, kernel.FLOW_COLUMNS), dtype=np.int64),
+        flow_times=np.zeros((FIRST_ITEMS, 3)),
         flow_slots=np.full(SLOTS, -1, dtype=np.int64),
-        received=np.zeros((16, kernel.WORDS), dtype=np.uint64),
-        per_ack=np.zeros((16, 1 + kernel.MAX_PER_ACK), dtype=np.int64),
-        link=np.zeros((16, 4), dtype=np.int64),
-        link_times=np.zeros(16),
+        received=np.zeros((FIRST_ITEMS, kernel.WORDS), dtype=np.uint64),
+        per_ack=np.zeros((FIRST_ITEMS, 1 + kernel.MAX_PER_ACK), dtype=np.int64),
+        link=np.zeros((FIRST_ITEMS, 4), dtype=np.int64),
+        link_times=np.zeros(FIRST_ITEMS),
         link_slots=np.full(SLOTS, -1, dtype=np.int64),
         sent_key=np.full((SENT_SLOTS, 2), -1, dtype=np.int64),
         sent_time=np.full(SENT_SLOTS, np.nan),

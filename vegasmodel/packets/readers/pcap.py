@@ -104,6 +104,7 @@ def read(source: Source) -> Trace:
 
 
 def _loopback(addresses: tuple[bytes, bytes]) -> bool:
+    """Whether a packet with these addresses of sender and receiver has never left the machine."""
     return addresses[0] == addresses[1] or ipaddress.ip_address(addresses[0]).is_loopback
 
 
