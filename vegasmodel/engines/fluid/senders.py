@@ -173,46 +173,52 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         lower, upper = lower + 1.0, upper + 1.0
     timers = runs.for_cubic() if rules.is_cubic else runs
     row: dict[str, Any] = {
-        "drift": DRIFTS.index(rules.drift) if rules.drift in DRIFTS else -1,
+        # the implementation and the law
         **{name: getattr(runs, name) for name in _MECHANISMS},
-        "cut_rounds_up": in_ns2 and rules.overdue_checks,
-        "least_of_round": runs.least_of_round and not foreign((group.law,)),
-        "restarts_rounds": runs.restarts_rounds and vegas,
+        "drift": DRIFTS.index(rules.drift) if rules.drift in DRIFTS else -1,
         "once_a_round": rules.once_a_round,
+        "restarts_rounds": runs.restarts_rounds and vegas,
+        "least_of_round": runs.least_of_round and not foreign((group.law,)),
+        "measures_base": group.measures_base,
+        "untimed_first": runs.untimed_first and group.law in runs.own_packets,
+        # the start
+        "initial_window": first,
+        "starts_slowly": rules.slow_start != "none" and not probed,
+        "decides_slow_start": vegas,
+        "ends_at_gamma": rules.slow_start == "gamma" and not vegas,
+        "gamma": group.gamma,
+        # growth
+        "lower": lower,
+        # ns-2's and Linux's Vegas reduce the window at this edge itself, too
+        "upper": upper if runs.upper_edge_rests else np.nextafter(upper, 0.0),
+        "steps_down": vegas,
+        "must_keep_up": runs.overdue_checks and rules.overdue_checks,
         "grows_if_few": runs.whole_window and vegas,
-        "acked_at_once": 2.0 if group.delayed_ack else 1.0,
         "grows_by_acks": _grows_by_acks(rules, runs),
+        # delayed ACKs halve the growth, unless the window grows by the packets acknowledged
+        "drift_factor": 0.5 if delayed_acks and not runs.counts_packets else 1.0,
+        "min_window": runs.least_window if vegas else 1.0,
+        "max_window": group.max_window,
+        # delayed ACKs
+        "delays_acks": group.delayed_ack and not runs.real_numbers,
+        "ack_pause": runs.ack_pause,
+        "acked_at_once": 2.0 if group.delayed_ack else 1.0,
+        "counts_sent": delayed_acks and vegas and not runs.decides_late,
+        # losses
+        "recovery": _RECOVERIES.index(runs.recovery_of(rules.recovery)),
         "most_holes": _most_holes(rules, runs),
+        "sack_exit_rests": runs.sack_exit_rests and rules.recovery == "scoreboard",
+        "decrease": group.decrease,
+        "cut_rounds_up": in_ns2 and rules.overdue_checks,
         "halves_in_slow_start": runs.halves_in_slow_start
         and not (rules.overdue_checks or rules.is_cubic or rules.cut is not None),
+        # the retransmission timer
         "first_rto": 0.0 if smooth or runs.handshake else timers.first_rto,
         "tick": 0.0 if timers.timestamps else timers.tick,
         "timer_slack": timers.timer_slack,
         "longest_rto": timers.longest_rto,
         "most_backoff": math.inf if timers.floor_before_backoff else MOST_BACKOFF,
-        "sack_exit_rests": runs.sack_exit_rests and rules.recovery == "scoreboard",
-        "recovery": _RECOVERIES.index(runs.recovery_of(rules.recovery)),
-        "decides_slow_start": vegas,
-        "must_keep_up": runs.overdue_checks and rules.overdue_checks,
         "fine_timer": runs.overdue_checks and rules.overdue_checks,
-        "ends_at_gamma": rules.slow_start == "gamma" and not vegas,
-        "lower": lower,
-        # ns-2's and Linux's Vegas reduce the window at this edge itself, too
-        "upper": upper if runs.upper_edge_rests else np.nextafter(upper, 0.0),
-        "gamma": group.gamma,
-        # delayed ACKs halve the growth, unless the window grows by the packets acknowledged
-        "drift_factor": 0.5 if delayed_acks and not runs.counts_packets else 1.0,
-        "steps_down": vegas,
-        "counts_sent": delayed_acks and vegas and not runs.decides_late,
-        "ack_pause": runs.ack_pause,
-        "delays_acks": group.delayed_ack and not runs.real_numbers,
-        "decrease": group.decrease,
-        "min_window": runs.least_window if vegas else 1.0,
-        "max_window": group.max_window,
-        "initial_window": first,
-        "starts_slowly": rules.slow_start != "none" and not probed,
-        "measures_base": group.measures_base,
-        "untimed_first": runs.untimed_first and group.law in runs.own_packets,
     }
     if foreign((group.law,)):  # a user's law or CUBIC, whose functions are called by address
         from vegasmodel.engines.outside import address
