@@ -218,6 +218,7 @@ def follower(
     late = lateness(flow, link, shortest)
     if late <= 0.0:
         return grew, 0.0
+    # the random number from which ``in_a_row`` computes how many packets in a row are late
     exponential = -np.log(1.0 - draw(now))
     # In Linux each packet waits for a time of its own. So the second of the two packets may be late
     # although the first is not.

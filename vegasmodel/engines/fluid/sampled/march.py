@@ -262,6 +262,22 @@ def take_sample(flows: Table[Sender], now: LinkState, out: Tally, record: Floats
 
 
 @jit
+def add_up(flow: Sender, i: int, now: LinkState, s: float, rate: float, out: Tally) -> None:
+    """Add the present step to the time integrals ``out`` of flow ``i``, by the trapezoidal rule.
+
+    ``s`` is the queueing delay when the step began, and ``rate`` the flow's rate of delivery at its
+    end, in pkt/s.
+    """
+    h = now.step
+    out.delivered[i] += 0.5 * h * (flow.delivery_rate + rate)
+    out.window[i] += h * flow.in_flight
+    at_first = flow.delivery_rate * (flow.rtt + s)  # packets that moved when the step began
+    out.moving[i] += 0.5 * h * (at_first + moving(flow))
+    out.active[i] += h
+    flow.delay_sum += 0.5 * flow.sent * (now.delay - s)
+
+
+@jit
 def march(
     flows: Table[Sender], state: Table[LinkState], end: float, link: Bottleneck,
     fraction: float, smooth: bool, until_fall: bool, out: Tally, grid: Floats, record: Floats,
@@ -322,10 +338,10 @@ def march(
         if link.drop_at != 0:
             call(link.drop_at, (flows, now, link, arrivals, s))
             now.delay = delay(flows, now, link.capacity)
-        # the time integrals, as means of the step's two ends; then the ACKs of the step
+        # the time integrals and the samples; then the ACKs of the step
         out.queue[0] += 0.5 * h * (min(s * c, link.room) + min(now.delay * c, link.room))
         out.queue[1] += h
-        reacted = 0
+        reacted = 0  # number of senders that have reacted to losses
         for i in range(len(flows)):
             flow = flows[i]
             if flow.active:
@@ -333,12 +349,7 @@ def march(
                 for j in range(first_sample, k):
                     within = delivered_within(grid[j] - began, h, flow.delivery_rate, rate)
                     record[j, 2 * n + 1 + i] += within
-                out.delivered[i] += 0.5 * h * (flow.delivery_rate + rate)
-                out.window[i] += h * flow.in_flight
-                at_first = flow.delivery_rate * (flow.rtt + s)  # the packets when the step began
-                out.moving[i] += 0.5 * h * (at_first + moving(flow))
-                out.active[i] += h
-                flow.delay_sum += 0.5 * flow.sent * (now.delay - s)
+                add_up(flow, i, now, s, rate, out)
                 before = flow.cwnd
                 reacts = on_acks(flow, now, h / (flow.rtt + s), link.capacity, smooth)
                 out.losses[i] += reacts

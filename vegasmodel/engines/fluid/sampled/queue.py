@@ -55,7 +55,7 @@ def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
             return 0.0
         # Newton's step for 1/R - 1/c = 0, with the slope R': s - (R/c) (R - c)/R'
         new = max(s - (total / c) * (total - c) / slope, 0.0)
-        if abs(new - s) <= DELAY_ERROR * (new + 1e-6):
+        if abs(new - s) <= DELAY_ERROR * (new + 1e-6):  # 1 us: for delays near 0
             return new
         s = new
     return s

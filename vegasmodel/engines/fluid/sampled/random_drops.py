@@ -118,14 +118,16 @@ def lose_after_timeout(flow: Sender, now: LinkState, link: Bottleneck, g: float)
             return
         ago = (flow.round_part + passed - 1.0) / passed * now.step
     lost = 0.0
-    # whether the first of them was already sent before the timeout, so that it is not fresh
+    # Whether the first of them was already sent before the timeout, so that it is not fresh. The
+    # packets still to be sent again are ``resends`` - ``FRESH``, for Vegas ``g`` fewer after this
+    # step.
     retransmits = flow.resends - (g if flow.fine_timer else 0.0) > FRESH + WINDOW_ERROR
     for k in range(int(flow.in_flight - flow.undetected)):  # the packets that it sends now
         now.loss_gap += 1.0
         if draw(now) < link.loss and not (flow.fine_timer and retransmits and k > 0):
             lost += 1.0
             if k == 0 and not retransmits:
-                flow.resends = FRESH + 1.0
+                flow.resends = FRESH + 1.0  # the fresh packet must be sent again
     if lost > 0.0:
         lose(flow, now, link, lost, ago)
 
