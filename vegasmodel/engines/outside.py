@@ -122,8 +122,9 @@ def _record_fault(where: int, shape: tuple[int, int], source: Source) -> None:
     """Write the arguments for which a rule returned an unusable result into the rule's record.
 
     The record is a table of the given ``shape`` at the address ``where``, with a row for each
-    thread. A row keeps the arguments of the first such call in a run. Numba compiles this function
-    once for all laws that keep numbers of the same names, and once for those that keep none.
+    thread. A row has the thread's number, and then the arguments of the first such call in a run,
+    or NaN if there was none. Numba compiles this function once for all laws that keep numbers of
+    the same names, and once for those that keep none.
     """
     for row in numba.carray(_pointer(where), shape):
         if row[0] == _thread():

@@ -266,7 +266,8 @@ def instants(duration: float, sample: float | None) -> Floats:
         return np.empty(0)
     if not spacing * MAX_SAMPLES >= duration:
         raise FieldError("sample", spacing, f"a time of at least {duration / MAX_SAMPLES:g} s")
-    times: Floats = np.arange(math.floor(duration / spacing * (1 + 1e-12)) + 1.0) * spacing
+    spacings = math.floor(duration / spacing * (1 + 1e-12))  # in spite of rounding errors
+    times: Floats = np.arange(spacings + 1.0) * spacing
     return times
 
 

@@ -42,16 +42,17 @@ AIM = -0.005 * SLACK  # a step ends just before the event, where ``changed`` is 
 def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: int) -> float:
     """By how many packets a window would pass its limit if it moved in one way for a whole step.
 
-    The window is that of flow i. ``move`` says whether it grows, shrinks, rests, or slides. A
-    window slides if it changes with the queue so that the backlog stays at a threshold. Each way to
-    move has a limit. For example, Vegas's window grows only until its backlog reaches the lower
-    threshold.
+    The window is that of flow i. ``move`` says whether it grows (``UP``), shrinks (``DOWN``), rests
+    (``REST``), or slides. A window slides if it changes with the queue so that the backlog stays at
+    the lower threshold (``LOW``), at the upper one (``HIGH``), or at both if they are equal
+    (``BOTH``). Each way to move has a limit. For example, Vegas's window grows only until its
+    backlog reaches the lower threshold.
 
     The step has length h, and the queueing delay goes from s to s1. If the result is positive, the
     window begins to move in another way within the step.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
-    if y.clock[0] < y.recovery_until[i]:
+    if y.clock[0] < y.recovery_until[i]:  # in fast recovery it rests, whatever the backlog is
         return -np.inf
     rtt, cap, floor = p.rtt[i], p.max_window[i], p.min_window[i]
     g = 0.5 * h * (1.0 / (rtt + s) + 1.0 / (rtt + s1))  # round trips in the step
@@ -68,7 +69,9 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
         passed = up - min(low, cap)
     elif move == DOWN:
         passed = max(high, floor) - down
-    # a window that slides: by how much it cannot reach the threshold in the step
+    # A window that slides: by how much it cannot follow the threshold in the step. It grows and
+    # shrinks only as fast as by ``up`` and ``down``. On the lower threshold it cannot shrink, and
+    # on the upper one not grow, unless the two are equal.
     elif move == LOW:
         passed = max(low - min(up, cap), W - low)
     elif move == HIGH:

@@ -132,10 +132,10 @@ def less_found(p: Flows, capacity: float) -> Floats:
     A late flow counts the least queueing delay that it finds as propagation delay. In its first two
     round trips, R_i each, its window does not double yet, so the flow does not lengthen the queue
     (De Vendictis and Baiocchi 2002, equation (2)). Meanwhile the windows of the earlier flows move
-    the queue. As Vegas decides late, the window of flow j is a triangular wave, which changes the
-    queue by a_j k_j packets to either side (``resting_range``). Two kinds of earlier flows do not
-    count, because their windows rest: those with alpha < beta, and those whose ``max_window`` is
-    below the window of the steady state.
+    the queue. As Vegas decides late, the window of flow j is a triangular wave, by a_j packets
+    (``LAG``) to either side. It changes the queue by a_j k_j packets (``_lengthens`` computes k_j).
+    Two kinds of earlier flows do not count, because their windows rest: those with alpha < beta,
+    and those whose ``max_window`` is below the window of the steady state.
 
     Two round trips of flow i are the part u = 2 R_i/(4 ``LAG`` R_j) of the wave's period, at most
     1. They begin at a random phase of the wave. With the probability u they contain the lowest

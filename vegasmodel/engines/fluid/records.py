@@ -82,7 +82,7 @@ class Tally(NamedTuple):
     moving: Floats  # [flow] only ``sampled``: the same, without lost and held-back packets
     active: Floats  # [flow] seconds
     losses: np.ndarray  # [flow] events
-    queue: Floats  # [2] integrals of c s dt and of dt
+    queue: Floats  # [2] time integral of the waiting packets c s, and the time itself
 
 
 def reordered(tally: Tally, order: np.ndarray) -> Tally:
