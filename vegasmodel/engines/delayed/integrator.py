@@ -171,7 +171,8 @@ class _Stepper:
                 error = self.norm(h * (E @ K), y, new)
                 if not memory.used_current or not math.isfinite(error):
                     return piece, new, error
-                # the result depends on the solution within the step: has it converged?
+                # The result depends on the solution within the step. It has converged if it changes
+                # by less than a thousandth of the tolerance.
                 if old is not None and self.norm(new - old, y, new) <= 1e-3:
                     return piece, new, error
                 old, memory.current = new, piece
@@ -307,7 +308,7 @@ class _Run:
                 status = made
                 break
             piece, new, error, passing, h = made
-            last_error = max(error, 1e-4)
+            last_error = max(error, 1e-4)  # one tiny error must not make later steps short
             # the first event in the step ends the step; several may occur at this time
             happened = self._first_events(piece)
             stop = happened[0][0] if happened else piece.end
@@ -384,7 +385,7 @@ class _Run:
         """
         remaining, negative = self.end - t, None
         while True:
-            h = remaining if h >= remaining * (1 - 1e-12) else h
+            h = remaining if h >= remaining * (1 - 1e-12) else h  # in spite of rounding errors
             # a step so short that rounding errors of the time spoil it
             if h <= 4 * np.spacing(max(abs(t), abs(self.end)) * 1e-3) or not t + h > t:
                 if negative is not None:
@@ -402,13 +403,15 @@ class _Run:
             except NegativeDelayError as at_a_trial_state:
                 negative, error, crossing = at_a_trial_state, math.inf, None
             if error <= 1.0:
-                # a PI controller chooses the next length from the errors of the last two steps
+                # A PI controller chooses the next length from the errors of the last two steps. Its
+                # exponents are those of the program DOPRI5 of Hairer and Wanner for beta = 0.08.
                 factor = 0.9 * max(error, 1e-10) ** -0.14 * last_error**0.08
                 grown = h * min(max(factor, 0.2), 5.0)
                 if h == remaining:  # rounding errors must not move the end of the run
                     piece = piece._replace(end=self.end)
                 return piece, new, error, crossing and crossing[1], grown
             self.rejected += 1
+            # the error is proportional to h^5
             h *= max(0.2, 0.9 * error**-0.2) if math.isfinite(error) else 0.25
 
     def _crossing(self, piece: Piece, new: Floats) -> tuple[float, int] | None:

@@ -72,7 +72,7 @@ class Totals(NamedTuple):
     seconds: Floats  # [flow] sum of the packets' round-trip times
     active: Floats  # [flow] seconds
     cuts: np.ndarray  # [flow] cuts of the window
-    queue: Floats  # [2] integrals of c s dt and of dt
+    queue: Floats  # [2] time integral of the waiting packets c s, and the time itself
 
 
 @jit
