@@ -456,7 +456,7 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         "base_rtt": np.mean([o.base for o in outcomes], axis=0),
         "rtt_mean": rtt.mean(axis=0),
         "loss_rate": loss.mean(axis=0),
-        "acks": delivered,
+        "acks": delivered,  # the packets that ACKs have acknowledged
         "retransmits": counted("retransmits"),
         "delivered": None if any(o.status != Status.DONE for o in outcomes) else delivered,
         "utilization_links": forward_load(scenario, delivered, span),

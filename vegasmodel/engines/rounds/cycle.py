@@ -78,16 +78,8 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     trips = float(FIRST_TRIPS)
     while True:
         trips = min(trips, longest or trips)
-        span = trips * max(rtts)
-        end = started + span
-        # the same scenario with an end at ``end``; flows that do not stop before its own end go on
-        flows = tuple(
-            replace(group, stop=group.stop if (group.stop or end) < duration else None)
-            for group in scenario.flows
-        )
-        timing = replace(scenario.run, duration=end, warmup=started + LEFT_OUT * span)
-        samples = math.ceil(end / min(rtts) * SAMPLES) + 1
-        timed = replace(scenario, flows=flows, run=timing)
+        timed = _for_a_try(scenario, started, trips * max(rtts))
+        samples = math.ceil(timed.run.duration / min(rtts) * SAMPLES) + 1
         simulation = Simulation(timed, samples=samples, starts=starts)
         with simulation.with_progress():
             status, found = _repeats(simulation, started)
@@ -109,6 +101,23 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
         if trips >= longest or (precise and trips > LEAST_TRIPS):
             return average
         trips *= 2.0
+
+
+def _for_a_try(scenario: Scenario, started: float, span: float) -> Scenario:
+    """The same scenario, but its run ends ``span`` seconds after the time ``started``.
+
+    A quarter of this time (``LEFT_OUT``) counts as warm-up. Flows that do not stop before the end
+    of the given scenario go on to the new end.
+    """
+    end = started + span
+    flows = tuple(
+        group
+        if group.stop is not None and group.stop < scenario.run.duration
+        else replace(group, stop=None)
+        for group in scenario.flows
+    )
+    timing = replace(scenario.run, duration=end, warmup=started + LEFT_OUT * span)
+    return replace(scenario, flows=flows, run=timing)
 
 
 def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | None]:

@@ -78,6 +78,8 @@ def comes_first(net: Net, e: int, time: float) -> bool:
     key = due(net, e, time)
     if key <= net.keys[net.tree[1]]:  # this is often so, and then there is nothing to search
         return True
+    # The tree of ``schedule``: from hop ``e`` up, the winners on the other side of each node are
+    # the earliest of all other hops.
     node = e + net.keys.shape[0]
     while node > 1:
         if net.keys[net.tree[node ^ 1]] < key:

@@ -309,27 +309,28 @@ def overflow(link: Queue, packets: float, work: float) -> float:
     at most ``packets``. ``work`` is the size of each packet, in packets of the scenario's packet
     size.
     """
-    # work at the link when the buffer is just full, and the work that does not fit
-    full = _full(link)
-    total = link.queue + link.excess - full
-    if link.mixed:  # the buffer counts packets, so it has room for so much work of this size
-        full = link.queue + max(link.buffer + 1.0 - link.queue * link.packets_per_work, 0.0) * work
-        total = link.queue + link.excess - full
-    if total * link.packets_per_work <= TOLERANCE:
+    # What follows is work, that is sums of packet sizes. ``offered`` would be at the link if all
+    # packets had found room, and ``full`` is at the link if the buffer is just full.
+    offered, full = link.queue + link.excess, _full(link)
+    if link.mixed:  # the buffer counts packets, so this flow's packets fill the free places
+        free = max(link.buffer + 1.0 - link.queue * link.packets_per_work, 0.0)
+        full = link.queue + free * work
+    too_much = offered - full
+    if too_much * link.packets_per_work <= TOLERANCE:
         return 0.0
     link.overflowed = 1
-    lost = min(np.ceil(total * link.packets_per_work - TOLERANCE), packets)
-    dropped = lost * work  # work of the dropped packets
-    if dropped > link.queue + link.excess:  # large packets are dropped in place of small ones
-        link.served -= dropped - (link.queue + link.excess)
-        total = dropped - full
-    stays = full + min(total - dropped, 0.0)  # work; below ``full`` if too much was dropped
+    lost = min(np.ceil(too_much * link.packets_per_work - TOLERANCE), packets)
+    dropped = lost * work
+    if dropped > offered:  # large packets are dropped in place of small ones
+        link.served -= dropped - offered
+        too_much = dropped - full
+    stays = full + min(too_much - dropped, 0.0)  # below ``full`` if whole packets were too much
     if link.mixed:
         remove_last(link, link.queue - stays)
         append(link, stays - link.queue, work, 0)
         count(link, stays)
     link.queue = stays
-    link.excess = max(total - dropped, 0.0)
+    link.excess = max(too_much - dropped, 0.0)  # other flows will lose these packets
     link.lost += dropped
     link.passed = 0.0  # RED counts from the last drop of any kind
     return lost

@@ -65,7 +65,7 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
     ns-2's CUBIC may have forgotten that some packets have arrived (``scoreboard.forget``). It sends
     these packets again, too.
     """
-    free = np.floor(free + 1e-9)
+    free = np.floor(free + 1e-9)  # a rounding error must not cost a packet
     if free > 0.0 and f.pipe <= 0.0:
         restart_when_idle(f)
     for row in range(2 * f.first_hole, 2 * f.holes if free > 0.0 else 0):

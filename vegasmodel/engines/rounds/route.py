@@ -137,6 +137,7 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
     # an infinite buffer: no ACK is lost in a queue that only ACKs cross
     room = math.inf if acks_alone else link.room(link_stack(scenario), key[2])
     _droptail(link.capacity, room, record)
+    # a finite number even if the link loses every packet
     record["loss_hazard"] = -math.log1p(-min(link.loss, 1.0 - 1e-12))
     if acks_alone:
         return

@@ -354,7 +354,7 @@ def _end_wait_or_delay(f: Sender, holes: Floats, now: float) -> None:
     """
     if f.duplicate_held and f.delack_expires <= f.wait_ends:  # the ACK is a duplicate ACK
         f.duplicate_held, f.time = False, max(now, f.delack_expires)
-        f.dupacks += 0.0 if f.scoreboard else 1.0
+        f.dupacks += 0.0 if f.scoreboard else 1.0  # a SACK sender sees that nothing is new
     elif delack_expiry(f) <= f.wait_ends:
         f.time = _single_ack(f, holes, max(now, f.delack_expires), f.delack_delay)
         pause_ended(f)
@@ -383,7 +383,7 @@ def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
         else:
             f.event, f.time = TIMER, max(now, timeout)
         return
-    free = np.floor(usable_window(f, now) + 1e-9)
+    free = np.floor(usable_window(f, now) + 1e-9)  # a rounding error must not cost a packet
     if sendable(f, free) >= 1.0 and f.wait_ends == NEVER:
         send(f, free, 0.0)
         f.time = now

@@ -342,6 +342,9 @@ def _write_sender(out: Floats, n: int, f: Sender, flows: Memory, i: int, now: No
 def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int:
     """Append the packet ranges that a sender's receiver misses (``holes``) to the state in ``out``.
 
+    Packet numbers are written relative to the first unacknowledged packet. Times are written
+    relative to the present, as multiples of the time in which the link sends a packet.
+
     ``write_state`` writes the simulator's state into the array ``out``, which already contains
     ``n`` numbers. Returns how many it contains afterwards.
     """

@@ -181,5 +181,5 @@ def count(link: Queue, queue: float) -> None:
         for k in range(link.rows):
             row = (link.oldest + k) % link.stock.shape[0]
             packets += _whole(link, row) if link.stock[row, DISCRETE] else link.stock[row, PACKETS]
-    if queue > 1e-6 and packets > 0.0:
+    if queue > 1e-6 and packets > 0.0:  # otherwise the quotient would be mere rounding errors
         link.packets_per_work = packets / queue

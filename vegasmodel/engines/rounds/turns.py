@@ -279,12 +279,13 @@ def _by_rounds(net: Net, rate: Queue, delay: Queue, now: float) -> Queue:
                     break
                 else:
                     short = 1
-            one.credit = 0.0
+            one.credit = 0.0  # it has nothing to send, must not send, or has no bytes left
         if sends or short != 1:
             break
         short = 2
     # if no class may send, the first one with a packet sends all the same
-    chosen = first if max(sends, has_packet * (sends == 0)) == 1 else second
+    number = sends if sends > 0 else has_packet
+    chosen = first if number == 1 else second
     keeps_turn = False  # whether the class may go on in this turn, because it has bytes left
     if sends:
         work = _first_work(net, chosen)

@@ -37,7 +37,7 @@ from vegasmodel.metrics import Floats
 @jit
 def _free(f: Sender, now: float) -> float:
     """How many whole packets the sender may send now."""
-    return np.floor(usable_window(f, now) + 1e-9)
+    return np.floor(usable_window(f, now) + 1e-9)  # a rounding error must not cost a packet
 
 
 @jit
