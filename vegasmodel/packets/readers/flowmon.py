@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from xml.parsers import expat
 
 import numpy as np
@@ -164,26 +165,11 @@ class _Document:
             return
         key = int(self._value(attributes, "flowId", 1e9))
         if self.path[1] == "FlowStats":
-            if key in self.flows:
-                self._fail(key, "each flowId once")
-            if len(self.flows) == 2 * MAX_FLOWS:
-                self._fail(f"flow {2 * MAX_FLOWS + 1}", f"at most {2 * MAX_FLOWS} flows")
-            self.flows[key] = {
-                **{
-                    what: self._value(attributes, what, MAX_SECONDS, seconds=True)
-                    for what in _TIMES
-                },
-                **{what: self._value(attributes, what, MAX_COUNT) for what in _COUNTS},
-            }
-            if _FIRST in attributes:
-                received = self._value(attributes, _FIRST, MAX_SECONDS, seconds=True)
-                self.flows[key][_FIRST] = received
+            self._check_new(key, self.flows)
+            self.flows[key] = self._statistics(attributes)
             self._consistent(self.flows[key])
         elif self.path[1] in ("Ipv4FlowClassifier", "Ipv6FlowClassifier"):
-            if len(self.addresses) == 2 * MAX_FLOWS:
-                self._fail(f"flow {2 * MAX_FLOWS + 1}", f"at most {2 * MAX_FLOWS} flows")
-            if key in self.addresses:
-                self._fail(key, "each flowId once")
+            self._check_new(key, self.addresses)
             self.addresses[key] = (
                 self._text(attributes, "sourceAddress", 50),
                 self._text(attributes, "sourcePort", 50),
@@ -191,6 +177,22 @@ class _Document:
                 self._text(attributes, "destinationPort", 50),
                 self._text(attributes, "protocol", 5),
             )
+
+    def _check_new(self, key: int, known: Mapping[int, object]) -> None:
+        """Raise ``TraceError`` if the flow is ``known`` already, or if there are too many flows.
+
+        ACKs are flows, too, so the limit is twice that of a trace.
+        """
+        if key in known:
+            self._fail(key, "each flowId once")
+        if len(known) == 2 * MAX_FLOWS:
+            self._fail(f"flow {2 * MAX_FLOWS + 1}", f"at most {2 * MAX_FLOWS} flows")
+
+    def _statistics(self, attributes: dict[str, str]) -> Stats:
+        """The statistics of a flow, from the attributes of its element."""
+        times = [*_TIMES, *([_FIRST] if _FIRST in attributes else [])]
+        stats = {key: self._value(attributes, key, MAX_SECONDS, seconds=True) for key in times}
+        return stats | {key: self._value(attributes, key, MAX_COUNT) for key in _COUNTS}
 
     def _consistent(self, stats: Stats) -> None:
         """Raise ``TraceError`` if a flow received or lost more packets than it sent."""

@@ -45,8 +45,8 @@ def _token(buf, i, end):
 
 @jit
 def integer(buf, a, b):
-    """The integer in ``buf[a:b]``, and whether these bytes are an integer."""
-    negative = a < b and buf[a] == 45
+    """The integer in ``buf[a:b]``, and whether these bytes are an integer of at most 18 digits."""
+    negative = a < b and buf[a] == 45  # a minus sign
     if negative:
         a += 1
     if a == b or b - a > 18:
