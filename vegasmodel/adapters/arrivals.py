@@ -263,12 +263,14 @@ def _passes_edge(
     # the flow is alone: its bandwidth-delay product and its queue in the steady state, packets
     _, delay_after = delays
     product, queue = earlier.capacity * np.array([[newcomer.rtt], [delay_after]])
-    # ``end`` is the least window with which slow start can end. If the link is full, it ends with a
-    # backlog of gamma (``left_at_gamma``); it may end before. Both include Vegas's reduction then.
-    left_at_gamma = PART_KEPT * (product + gamma)
-    end = np.minimum(settling.slow_start_ends(np.array([gamma]), product), left_at_gamma)
-    # each round trip of slow start doubles the window, so the last one may pass the steady state
-    return bool(2.0 * end > product + queue)
+    # Slow start ends when the backlog exceeds gamma: either once the link is full, or before. Vegas
+    # then keeps the part ``PART_KEPT`` of its window. ``least`` is the least window that it keeps.
+    kept_at_full_link = PART_KEPT * (product + gamma)
+    kept_before = settling.slow_start_ends(np.array([gamma]), product)
+    least = np.minimum(kept_before, kept_at_full_link)
+    # The last doubling may begin just below the window that ends slow start, so Vegas may keep
+    # twice as much. In the steady state its window is ``product`` + ``queue``.
+    return bool(2.0 * least > product + queue)
 
 
 def arrivals_bonald(scenario: Scenario) -> Prediction:

@@ -116,7 +116,7 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
     starts = [member.start for member in scenario.members]
     stops = [member.stop for member in scenario.members]
     all_send = max(starts) <= run.warmup and min(stops) == run.duration
-    rows = [
+    rows = [  # for each assumption its name, whether it holds, and the detail if it does not
         (
             "long-lived-flows",
             all(g.long_lived for g in groups),

@@ -348,19 +348,17 @@ def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
     p = scenario.links[0].loss
     if p == 0.0:
         return Assumption("fast-retransmit", True)
+    # a flow that delivers nothing has no RTT; as r is then 0, any number serves for R
     r, R = np.nan_to_num(run.throughput), np.nan_to_num(run.rtt_mean, nan=1.0, posinf=1.0)
     timeout_probability = np.minimum(1.0, 3.0 / np.maximum(r * R, 3.0))
-    implementations = [_timers_of(scenario, member.flow) for member in scenario.members]
-    waits = (
-        timeout_probability
-        * p
-        * r
-        * [
-            implementation.steady_timeout(rtt)
-            for implementation, rtt in zip(implementations, R, strict=True)
+    T = np.array(
+        [
+            _timers_of(scenario, member.flow).steady_timeout(rtt)
+            for member, rtt in zip(scenario.members, R, strict=True)
         ]
     )
-    waiting = waits / (1.0 + waits)  # the fraction of its time for which each flow waits
+    w = timeout_probability * p * r * T
+    waiting = w / (1.0 + w)  # the fraction of its time for which each flow waits
     worst = int(np.argmax(waiting))
     holds = bool(waiting[worst] <= MAX_WAITING)
     detail = (
@@ -404,7 +402,7 @@ def _of_equations(scenario: Scenario) -> list[Assumption]:
         f"ns-2 drops every packet at {few(shut_names)}, whose buffer is below 2 packets (1 with "
         "RED); so the flows get nothing"
     )
-    rows = (
+    rows = (  # for each assumption its name, whether it holds, and the detail if it does not
         *([("whole-laws", False, lacking)] if lacking else ()),
         *([("ns2-passes-packets", False, shut_text)] if shut_names else ()),
         (

@@ -236,15 +236,16 @@ def _no_overflow(
 
 def _hypotheses(scenario: Scenario) -> list[Assumption]:
     """The assumptions on thresholds, on queues, and on features that the model leaves out."""
-    one_way = len({g.direction for g in scenario.flows}) == 1
-    middle = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in scenario.flows)
-    left_out_here = [] if one_way else ["no-queueing-of-acks"]
-    acks_wait = Assumption("no-queueing-of-acks", False, "ACKs wait behind reverse data")
+    acks = "no-queueing-of-acks"
+    both_ways = len({g.direction for g in scenario.flows}) > 1
+    one_threshold = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in scenario.flows)
+    # ``left_out`` tests ``acks`` without regard to data packets in the opposite direction
+    features = [each for each in left_out(scenario) if not (both_ways and each.name == acks)]
+    # the first link whose queue is not drop-tail, or else the first link
+    link = next((k for k in scenario.links if k.queue.discipline != "droptail"), scenario.links[0])
     return [
-        *([] if one_way else [acks_wait]),
-        Assumption("single-threshold", middle, "" if middle else MIDDLE),
-        plain_queue(
-            next((x for x in scenario.links if x.queue.discipline != "droptail"), scenario.links[0])
-        ),
-        *(each for each in left_out(scenario) if each.name not in left_out_here),
+        *([Assumption(acks, False, "ACKs wait behind reverse data")] if both_ways else []),
+        Assumption("single-threshold", one_threshold, "" if one_threshold else MIDDLE),
+        plain_queue(link),
+        *features,
     ]

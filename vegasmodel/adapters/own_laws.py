@@ -13,7 +13,7 @@ from vegasmodel.metrics import Floats, percent
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import Scenario
 
-# of a window: outside slow start, usual laws grow by far less in a round trip
+# a fraction of the window: outside slow start, usual laws grow by far less in a round trip
 UNUSUAL_GROWTH = 0.75
 ALWAYS_USUAL = 3.0  # packets: so much growth in a round trip is usual at small windows, too
 MOST_LOST = 0.1  # of a flow's packets: if more are lost, its sender hardly repairs its losses

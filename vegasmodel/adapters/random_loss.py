@@ -256,11 +256,10 @@ def _long_repair(scenario: Scenario, member: Member, flow: Sender) -> str:
         return ""
     # packets, with an equal part of the link and the buffer for each flow
     window_at_overflow = (link.capacity * flow.rtt + link.buffer) / len(scenario.members)
-    # slow start may end before: at a random loss, or because ``max_window`` is reached
-    overflows = (
-        math.exp(-2.0 * link.loss * window_at_overflow) > loss_peaks.SELDOM
-        and flow.max_window > window_at_overflow
-    )
+    # Slow start may end before the overflow: at a random loss, or because ``max_window`` is
+    # reached. While the window doubles again and again, about twice its last size is sent.
+    no_loss_before = math.exp(-2.0 * link.loss * window_at_overflow)  # probability
+    overflows = no_loss_before > loss_peaks.SELDOM and flow.max_window > window_at_overflow
     repair = window_at_overflow * flow.rtt  # s
     if not overflows or scenario.run.warmup >= member.start + repair:
         return ""

@@ -21,9 +21,9 @@ from vegasmodel.scenario import Member, RateDelay, Scenario
 from vegasmodel.scenario.placement import link_stack
 from vegasmodel.stacks import dead_zone
 
-# of the rate of class R: if its flows leave more idle, predicted rates are too high
+# a fraction of the rate of class R: if its flows leave more idle, predicted rates are too high
 IDLE_PART = 0.05
-# of a rate: if over-estimates change it by more, the flows of a class are not equal
+# a fraction of a rate: if over-estimates change it by more, the flows of a class are not equal
 NOTABLE_CHANGE = 0.1
 # The greatest number of start times for which ``_late_rates`` is called. It solves the rates of
 # all flows that have started, once for each start time, so the work grows with both numbers.

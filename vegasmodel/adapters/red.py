@@ -232,13 +232,15 @@ def _average_within_corners(
     q, p, d, total = root.queue, root.loss, cuts(flows, curve), float(root.rates.sum())
     sent = root.rates / (1.0 if curve.ecn else 1.0 - p)
     delay = q / total
-    held = (vegas > 0) & (sent * (delay - x) >= alpha * (1.0 - 1e-9))  # by its backlog, not losses
+    # [flow] whether it is a Vegas flow whose backlog is alpha: losses do not cut its window, which
+    # then hardly varies (1e-9 is for rounding errors)
+    held = (vegas > 0) & (sent * (delay - x) >= alpha * (1.0 - 1e-9))
     # by how much each window, and so the queue, varies to either side of its mean, packets
     to_side = np.minimum((1.0 - d) / (1.0 + d) * sent * (T + delay), (1.0 - d) / 2.0 * limit)
     lag = 0.0 if weight == 1.0 else -1.0 / math.log1p(-weight)  # L
     with np.errstate(divide="ignore"):
         period = total / (p * root.rates)  # N
-    # by how much RED's average varies; the largest such variation counts
+    # by how much RED's average varies to either side; the flow that makes it vary most counts
     swing = float(np.where(held, 0.0, to_side / np.hypot(1.0, 2.0 * np.pi * lag / period)).max())
     corners = curve.corners()[:, 0]
     low, high = corners[corners <= q].max(), corners[corners > q].min()

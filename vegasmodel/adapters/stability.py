@@ -149,7 +149,8 @@ def place(scenario: Scenario) -> Rest | str:
     if reason is not None:
         return reason
     link, queue = scenario.links[0], scenario.links[0].queue
-    packets = continuous.in_packets(scenario, None)
+    packets = continuous.in_packets(scenario, None)  # whether windows are whole packets
+    # capacity, pkt/s, and the queueing delay at which the buffer overflows, s
     c, s_max = continuous.limits(scenario, packets)
     edges = [continuous.thresholds(member.flow) for member in scenario.members]
     vegas = [member.flow.keeps_backlog for member in scenario.members]
@@ -173,8 +174,10 @@ def place(scenario: Scenario) -> Rest | str:
     )
     curve, weight = None, 1.0
     if isinstance(queue, Red):
-        low, high, top = queue.min_threshold, queue.max_threshold, queue.max_probability
-        curve, weight = Curve(low, high, top, gentle=queue.gentle), float(queue.weight)
+        curve = Curve(
+            queue.min_threshold, queue.max_threshold, queue.max_probability, gentle=queue.gentle
+        )
+        weight = float(queue.weight)
     found = rest(sources, c, c * s_max, link.loss, curve, weight)
     if isinstance(found, str):
         return found
