@@ -280,12 +280,21 @@ def evolve(part: T, changes: Mapping[str, Any], where: str) -> T:
     the place of ``part`` in the scenario, such as ``flow[1]``. An error then names the field's key
     with its place, such as ``flow[1].rtt``.
     """
-    unset = dict.fromkeys(getattr(part, "_filled", ()))
+    unset = dict.fromkeys(_filled_in(part))
     try:
         return cast("T", dataclasses.replace(cast("Any", part), **(unset | dict(changes))))
     except FieldError as error:
         # the error names only an argument, such as base_rtt: give it the key and place in the file
         raise error.of(_join(where, _key(part, error.field))) from None
+
+
+def _filled_in(part: Any) -> Sequence[str]:
+    """The names of the fields into which ``part`` has put defaults that depend on other fields.
+
+    For example, the default of a flow's ``alpha`` depends on its ``variant``. Such an object lists
+    these fields in its attribute ``_filled``. Most dataclasses have no such fields.
+    """
+    return getattr(part, "_filled", ())
 
 
 def _key(part: Any, name: str) -> str:
@@ -303,10 +312,10 @@ def write_table(instance: Any) -> dict[str, Any]:
     Fields that hold their default are left out.
     """
     table = {}
-    filled = getattr(instance, "_filled", ())
+    defaults = _filled_in(instance)
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
-        if value is None or field.name in filled or value == field.default:
+        if value is None or field.name in defaults or value == field.default:
             continue
         table[field.metadata["key"] or field.name] = field.metadata["rule"].write(value)
     return table
@@ -396,7 +405,7 @@ class ShownAsCall(Checked):
         texts = []
         for field in dataclasses.fields(cast("Any", self)):
             value = getattr(self, field.name)
-            if value != field.default and field.name not in getattr(self, "_filled", ()):
+            if value != field.default and field.name not in _filled_in(self):
                 number = isinstance(value, (float, Unresolved))
                 shown = field.metadata["rule"].write(value) if number else value
                 texts.append(f"{field.name}={self._texts.get(field.name, shown)!r}")

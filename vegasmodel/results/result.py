@@ -91,8 +91,8 @@ class Result:
         """
         if self.throughput is None:
             return ByName()
-        members = [member.group for member in self.scenario.members]
-        return group_means(self.throughput, members, [g.name for g in self.scenario.flows])
+        group_of_flow = [member.group for member in self.scenario.members]
+        return group_means(self.throughput, group_of_flow, [g.name for g in self.scenario.flows])
 
     @cached_property
     def groups_se(self) -> dict[str, float]:
@@ -106,9 +106,9 @@ class Result:
         """
         runs = self.extra.get("throughput_runs")  # [runs, flows]
         if runs is not None and len(runs) > 1:
-            members = [member.group for member in self.scenario.members]
+            group_of_flow = [member.group for member in self.scenario.members]
             names = [group.name for group in self.scenario.flows]
-            means = [list(group_means(one, members, names).values()) for one in runs]
+            means = [list(group_means(one, group_of_flow, names).values()) for one in runs]
             found = dict(zip(names, standard_error(np.array(means)).tolist(), strict=True))
         elif self.throughput_se is not None:
             found = {
@@ -170,10 +170,10 @@ class Result:
         """
         if self.delivered_bps is None:
             return ByName()
-        groups = np.array([member.group for member in self.scenario.members])
+        group_of_flow = np.array([member.group for member in self.scenario.members])
         bits = self.delivered_bps
         return ByName(
-            (group.name, float(bits[groups == i].sum()))
+            (group.name, float(bits[group_of_flow == i].sum()))
             for i, group in enumerate(self.scenario.flows)
         )
 
@@ -199,10 +199,10 @@ class Result:
         is computed from the throughputs in each run, ``extra["throughput_runs"]``, by the jackknife
         (``share_errors``).  It is empty if there are fewer than two runs.
         """
-        groups = np.array([member.group for member in self.scenario.members])
+        group_of_flow = np.array([member.group for member in self.scenario.members])
         names = [group.name for group in self.scenario.flows]
-        errors = np.broadcast_to(
-            share_errors(self.extra.get("throughput_runs", ()), self.delivered_bps, groups),
+        errors = np.broadcast_to(  # a single NaN if the errors are unknown
+            share_errors(self.extra.get("throughput_runs", ()), self.delivered_bps, group_of_flow),
             len(names),
         )
         return ByName(

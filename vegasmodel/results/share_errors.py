@@ -27,10 +27,10 @@ def share_errors(
     the throughputs do not show that.
 
     ``runs`` [run, flow] are the throughputs in pkt/s, and ``bits`` [flow] the bit/s that the flows
-    deliver on average, from warm-up to end.  ``groups`` [flow] are the groups of the flows.  If
-    they are given, the result is the standard error of the groups' shares, [group].  It is NaN
-    without the throughputs of at least two runs.  A flow without a throughput in a run delivers
-    nothing in it.
+    deliver on average, from warm-up to end.  ``groups`` [flow] has the index of each flow's group.
+    If it is given, the result is the standard error of the groups' shares, [group].  The result is
+    a single NaN without the throughputs of at least two runs.  A flow without a throughput in a run
+    delivers nothing in it.
     """
     rates = np.nan_to_num(np.asarray(runs, dtype=np.float64))
     n = len(rates)

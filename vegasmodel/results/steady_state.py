@@ -146,8 +146,19 @@ class LimitCycle:
         Its numbers are NaN, except ``overflows``, which is 0.  It has no multipliers.
         """
         Integer(0, MAX_FLOWS).check(n, "n")
-        nan = np.full(n, np.nan)
+        unknown = np.full(n, np.nan)
         return cls(
-            "neither found", math.nan, 0, nan, nan, nan, nan, nan, math.nan,
-            nan, np.empty(0), math.nan, status,
-        )  # fmt: skip
+            kind="neither found",
+            period=math.nan,
+            overflows=0,
+            throughput=unknown,
+            spread=unknown,
+            window=unknown,
+            rtt_mean=unknown,
+            base_rtt=unknown,
+            queue_mean=math.nan,
+            losses=unknown,
+            multipliers=np.empty(0),
+            residual=math.nan,
+            status=status,
+        )
