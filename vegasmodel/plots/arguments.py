@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import listed
@@ -31,21 +31,26 @@ OneOrSeveral: TypeAlias = Prediction | Compared | Iterable[Prediction]
 Answers: TypeAlias = OneOrSeveral | Iterable[OneOrSeveral]
 
 
-def kinds(models: Answers, measured: Answers) -> list[tuple[Prediction, Look, bool]]:
+class Drawn(NamedTuple):
+    """A prediction or a measurement, and how a figure draws it."""
+
+    result: Prediction
+    look: Look  # its colour, line style and marker
+    is_measurement: bool
+
+
+def drawn_results(models: Answers, measured: Answers) -> list[Drawn]:
     """The predictions and measurements that have throughputs, and how to draw each of them.
 
-    Each entry of the list is a tuple: the prediction; its colour, line style and marker (``Look``);
-    and whether it is a measurement.  Raises ``FieldError`` if there are none.
+    Raises ``FieldError`` if there are none.
     """
     predicted, compared_with = split(models, "models")
-    predictions = [(p, False) for p in predicted]
-    predictions += [
-        (p, True) for part in (compared_with, *split(measured, "measured")) for p in part
-    ]
-    known([p for p, _ in predictions], "throughput", "models, measured")
+    results = [(p, False) for p in predicted]
+    results += [(p, True) for part in (compared_with, *split(measured, "measured")) for p in part]
+    known([p for p, _ in results], "throughput", "models, measured")
     return [
-        (p, look(p.model), is_measurement)
-        for p, is_measurement in predictions
+        Drawn(p, look(p.model), is_measurement)
+        for p, is_measurement in results
         if p.throughput is not None
     ]
 
@@ -95,9 +100,9 @@ def _flows(scenario: Scenario) -> list[str]:
     return [member.name for member in scenario.members]
 
 
-def expect_same_flows(drawn: Sequence[tuple[Prediction, Look, bool]]) -> None:
-    """Raise ``FieldError`` unless all predictions of ``drawn`` (``kinds``) have the same flows."""
-    found = [p for p, _, _ in drawn]
+def expect_same_flows(drawn: Sequence[Drawn]) -> None:
+    """Raise ``FieldError`` unless all results are for scenarios with the same flows."""
+    found = [each.result for each in drawn]
     expect_same(_flows(found[0].scenario), found, _flows, "models, measured")
 
 

@@ -29,10 +29,10 @@ from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.plots.arguments import (
     Answers,
+    drawn_results,
     expect_same,
     expect_same_flows,
     groups_of,
-    kinds,
     known,
     split,
 )
@@ -136,7 +136,7 @@ def rate_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
 
     Raises ``FieldError`` if the predictions are for different flows, or if none has throughputs.
     """
-    drawn = kinds(models, measured)
+    drawn = drawn_results(models, measured)
     expect_same_flows(drawn)
     fig = figure()
     ax = fig.subplots()
@@ -144,7 +144,7 @@ def rate_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
     for result, style, as_marker in drawn:
         scenario = result.scenario
         order = by_start(scenario)
-        assert result.throughput is not None  # noqa: S101 - kinds leaves out the others
+        assert result.throughput is not None  # noqa: S101 - drawn_results leaves out the others
         index, rates = np.arange(1, order.size + 1), result.throughput[order]
         if result.throughput_range is not None:
             low, high = result.throughput_range[order].T
@@ -172,13 +172,14 @@ def base_rtt_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
     measurements that give no baseRTT are left out.  Raises ``FieldError`` if the predictions are
     for different flows, or if none has baseRTTs.
     """
-    drawn = kinds(models, measured)
-    known([p for p, _, _ in drawn], "base_rtt", "models, measured")
-    drawn = [each for each in drawn if each[0].base_rtt is not None]
+    drawn = drawn_results(models, measured)
+    known([each.result for each in drawn], "base_rtt", "models, measured")
+    drawn = [each for each in drawn if each.result.base_rtt is not None]
     expect_same_flows(drawn)
     fig = figure()
     ax = fig.subplots()
-    scenario, order = drawn[0][0].scenario, by_start(drawn[0][0].scenario)
+    scenario = drawn[0].result.scenario
+    order = by_start(scenario)
     flows = np.arange(1, order.size + 1)
     for result, style, as_marker in drawn:
         _draw(ax, flows, 1e3 * np.asarray(result.base_rtt)[order], style, as_marker=as_marker)
@@ -202,18 +203,18 @@ def throughput_over_buffer(models: Answers, measured: Answers = ()) -> Figure:
 
     Raises ``FieldError`` if the predictions have different groups, or if none has throughputs.
     """
-    drawn = kinds(models, measured)
-    all_groups = groups_of(drawn[0][0].scenario)
-    expect_same(all_groups, [p for p, _, _ in drawn], groups_of, "models, measured")
+    drawn = drawn_results(models, measured)
+    all_groups = groups_of(drawn[0].result.scenario)
+    expect_same(all_groups, [each.result for each in drawn], groups_of, "models, measured")
     groups = all_groups[:MAX_PANELS]
     fig = figure(max(5.0, 3.8 * len(groups)), 3.8)
     axes = list(np.atleast_1d(fig.subplots(1, len(groups), sharey=True)))
-    # ``as_marker``: whether the results are measurements, which are drawn as markers
-    for model, as_marker in dict.fromkeys((p.model, as_marker) for p, _, as_marker in drawn):
-        of_model = sorted(
-            (p for p, _, m in drawn if (p.model, m) == (model, as_marker)),
-            key=lambda p: p.scenario.links[0].buffer,
-        )
+    # the results of each curve, by the model and by whether they are measurements (``as_marker``)
+    curves: dict[tuple[str, bool], list[Prediction]] = {}
+    for result, _, is_measurement in drawn:
+        curves.setdefault((result.model, is_measurement), []).append(result)
+    for (model, as_marker), results in curves.items():
+        of_model = sorted(results, key=lambda result: result.scenario.links[0].buffer)
         for g, ax in enumerate(axes):
             # [scenario, 2] the group's part of the capacity, and twice its standard error
             points = np.array([_share_of_capacity(p, g) for p in of_model])
@@ -245,37 +246,34 @@ def class_shares(models: Answers, measured: Answers = ()) -> Figure:
 
     Raises ``FieldError`` if a class has no flow, or if no prediction has throughputs.
     """
-    drawn = kinds(models, measured)
+    drawn = drawn_results(models, measured)
     fig = figure(7.5, 7.0)
     upper, lower = fig.subplots(2, 1, sharex=True)
-    names = list(dict.fromkeys(p.model for p, _, as_marker in drawn if not as_marker))
+    names = list(dict.fromkeys(each.result.model for each in drawn if not each.is_measurement))
     dashes: dict[str, Dash] = dict(zip(names, itertools.cycle(DASHES), strict=False))
-    # one set of curves for each model with a Rate-Delay queue, and one for each without it
-    for model, rd, as_marker in dict.fromkeys(
-        (p.model, _is_rd(p), as_marker) for p, _, as_marker in drawn
-    ):
-        of_model = [p for p, _, m in drawn if (p.model, _is_rd(p), m) == (model, rd, as_marker)]
-        # [scenario, 3] the place on the x axis, and the rates of the two classes
-        points = np.array(sorted(_class_rates(p) for p in of_model))
+    # the results of each set of curves, by the model, by whether they are for a Rate-Delay queue
+    # (``rd``), and by whether they are measurements (``as_marker``)
+    sets_of_curves: dict[tuple[str, bool, bool], list[Prediction]] = {}
+    for result, _, is_measurement in drawn:
+        key = (result.model, _is_rd(result), is_measurement)
+        sets_of_curves.setdefault(key, []).append(result)
+    for (model, rd, as_marker), results in sets_of_curves.items():
+        # each an array [scenario]; ``rate`` and ``delay`` are the rates of the two classes
+        x, rate, delay = np.array(sorted(map(_class_rates, results))).T
         model_look, dash = look(model), dashes.get(model, "none")
         name = f"{model_look.label}, {'RD' if rd else 'no RD'}"
-        for column, color, word in ((1, RED, "rate class"), (2, BLUE, "delay class")):
+        for ax, y, color, word in (
+            (upper, rate, RED, "rate class"),
+            (upper, delay, BLUE, "delay class"),
+            (lower, delay / rate, GREEN, "delay / rate"),
+        ):
             curve = Look(f"{name}: {word}", color, dash, model_look.marker)
-            _draw(upper, points[:, 0], points[:, column], curve, as_marker=as_marker, hollow=not rd)
-        curve = Look(f"{name}: delay / rate", GREEN, dash, model_look.marker)
-        _draw(
-            lower,
-            points[:, 0],
-            points[:, 2] / points[:, 1],
-            curve,
-            as_marker=as_marker,
-            hollow=not rd,
-        )
+            _draw(ax, x, y, curve, as_marker=as_marker, hollow=not rd)
     upper.axhline(1.0, color=GREY, lw=1, ls=":")
     lower.axhline(1.0, color=GREY, lw=1, ls=":")
     upper.set_ylabel("throughput of a flow\n(fair share = 1)")
     upper.set_ylim(0, 1.07 * upper.get_ylim()[1])
-    _set_axes_of_quotients(lower, [_class_rates(p) for p, _, _ in drawn])
+    _set_axes_of_quotients(lower, [_class_rates(each.result) for each in drawn])
     tidy(upper, lower)
     legend(fig, upper, lower, columns=2)
     return fig
@@ -377,7 +375,7 @@ def _share_of_capacity(result: Prediction, group: int) -> tuple[float, float]:
     The share is the group's total throughput divided by the capacity, both in bytes per second.
     """
     scenario, rows = result.scenario, _flows_of_group(result, group)
-    assert result.throughput is not None  # noqa: S101 - kinds leaves out the others
+    assert result.throughput is not None  # noqa: S101 - drawn_results leaves out the others
     size = scenario.size_of(scenario.flows[group]) / scenario.packet_size
     unit = size * len(rows) / scenario.links[0].capacity
     return unit * float(result.throughput[rows].mean()), unit * _two_errors(result, rows)
@@ -401,7 +399,7 @@ def _class_rates(result: Prediction) -> tuple[float, float, float]:
     short flows that arrive at random do not count. Raises ``FieldError`` if a class has no flow.
     """
     members, rates = result.scenario.members, result.throughput
-    assert rates is not None  # noqa: S101 - kinds leaves out the others
+    assert rates is not None  # noqa: S101 - drawn_results leaves out the others
     lasting = np.array(
         [m.flow.direction == "forward" and m.flow.arrivals == "once" for m in members]
     )

@@ -68,15 +68,15 @@ def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
         allowed = f"for a sweep of two fields, one of {', '.join(groups)}, several of them (a+b), "
         allowed += f"or all with one law (law:LAW){nearest(group, groups)}"
         raise FieldError("group", group, allowed)
-    one_group = len(flows) == len(names)
+    all_flows = len(flows) == len(names)  # whose share is always 1
     title = f"{data.attrs['scenario']}, by {data.attrs['model']}"
     if len(fields) == 1:
         return _lines(data, fields[0], title, names)
     share = data["share"].isel(flow=flows).sum("flow", min_count=1)
-    shown = (data["utilization"].isel(link=0, drop=True) if one_group else share).rename("share")
+    shown = (data["utilization"].isel(link=0, drop=True) if all_flows else share).rename("share")
     shown.attrs["packet_size"] = _packet_size(data)
     across, up = (on_axis(shown, field)[1] for field in fields)
-    text = "part of the first link's capacity that is used" if one_group else f"share of {shared}"
+    text = "part of the first link's capacity that is used" if all_flows else f"share of {shared}"
     panel = shown.transpose(fields[1], fields[0])
     return heat([panel], [""], [across], title=title, shown=text, up=up)
 
