@@ -18,8 +18,10 @@ from vegasmodel.adapters.minicycle_inputs import given, losing
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 
-# the fields whose values may differ, and the fields of ``minicycle.Cycle`` that are results
-KEYS = ("capacity", "buffer", "rtt", "alpha", "beta", "gamma", "decrease", "initial_window")
+# the fields of a scenario whose values may differ; the last ones are those of its Vegas flows
+KEYS_OF_VEGAS = ("alpha", "beta", "gamma", "decrease", "initial_window")
+KEYS = ("capacity", "buffer", "rtt", *KEYS_OF_VEGAS)
+# the fields of ``minicycle.Cycle`` that are results
 WANTED = ("vegas", "reno", "queue_mean", "utilization", "loss_rate_vegas", "loss_rate_reno")
 
 

@@ -250,20 +250,21 @@ def basins(
     for k, answer in enumerate(found):
         if isinstance(answer, Prediction) and answer.throughput is not None:
             rates[k] = delivered(answer.throughput)
-    reasons = dict.fromkeys(a[1] for a in found if not isinstance(a, Prediction))
+    # an entry without a prediction is a pair: a status and the reason
+    reasons = dict.fromkeys(each[1] for each in found if not isinstance(each, Prediction))
     outcome = grouped(rates, tolerance)
     each_outcome = outcomes(rates, outcome)
     broken = not_held.counted(not_held.of_prediction(answer) for answer in found)
     return Basins(
-        scenario,
-        model,
-        tolerance,
-        tuple(random_starts),
-        rates,
-        outcome,
-        each_outcome,
-        tuple(reasons),
-        broken,
+        scenario=scenario,
+        model=model,
+        tolerance=tolerance,
+        starts=tuple(random_starts),
+        throughput=rates,
+        outcome=outcome,
+        outcomes=each_outcome,
+        reasons=tuple(reasons),
+        broken=broken,
     )
 
 
@@ -375,9 +376,15 @@ def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:
     ends = binomtest(int(where.size), n).proportion_ci(method="wilson")
     nearest = where[np.argmin(np.abs(rates_here - mean).max(axis=1))]
     return Outcome(
-        mean, rates_here.min(axis=0), rates_here.max(axis=0), int(where.size), share,
-        math.sqrt(share * (1.0 - share) / n), (float(ends.low), float(ends.high)), int(nearest),
-    )  # fmt: skip
+        throughput=mean,
+        low=rates_here.min(axis=0),
+        high=rates_here.max(axis=0),
+        starts=int(where.size),
+        share=share,
+        share_se=math.sqrt(share * (1.0 - share) / n),
+        interval=(float(ends.low), float(ends.high)),
+        example=int(nearest),
+    )
 
 
 def sets(scenario: Scenario) -> list[tuple[Prediction, Floats]]:

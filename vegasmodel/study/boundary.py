@@ -164,7 +164,8 @@ def stability_boundary(
 
     curves: list[tuple[hopf.Crossing, ...]] = []
     jumps: list[hopf.Jump] = []
-    scanned: list[bool | None] = []  # whether the equilibrium is stable at each scanned point
+    # whether the equilibrium is stable at each scanned point; None if there is no equilibrium
+    scanned: list[bool | None] = []
     # scans along the first field, then along the second, for which the fields are exchanged
     for along_first, (along, other) in ((True, ranges), (False, ranges[::-1])):
         make_scanned = make if along_first else (lambda y, x: make(x, y))
@@ -181,9 +182,15 @@ def stability_boundary(
                     curves.append(tuple(hopf.trace(make, begin, ranges[0], ranges[1], most)))
     first, second = names
     return StabilityBoundary(
-        scenario, (first.name, second.name), (first.unit, second.unit), tuple(curves), tuple(jumps),
-        *(scanned.count(verdict) for verdict in (True, False, None)),
-    )  # fmt: skip
+        scenario,
+        fields=(first.name, second.name),
+        units=(first.unit, second.unit),
+        curves=tuple(curves),
+        jumps=tuple(jumps),
+        stable=scanned.count(True),
+        unstable=scanned.count(False),
+        without_equilibrium=scanned.count(None),
+    )
 
 
 def _range(field: Field, ends: tuple[float, float]) -> tuple[float, float]:

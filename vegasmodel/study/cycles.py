@@ -172,14 +172,14 @@ def limit_cycles(
     outcome = linked(features, tolerance, errors)
     reasons = tuple(dict.fromkeys(each for each in found if isinstance(each, str)))
     return LimitCycles(
-        scenario,
-        model,
-        tolerance,
-        tuple(random_starts),
-        cycles,
-        outcome,
-        outcomes(rates, outcome),
-        reasons,
+        scenario=scenario,
+        model=model,
+        tolerance=tolerance,
+        starts=tuple(random_starts),
+        cycles=cycles,
+        outcome=outcome,
+        outcomes=outcomes(rates, outcome),
+        reasons=reasons,
     )
 
 

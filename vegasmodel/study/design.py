@@ -127,20 +127,12 @@ def design(
             _verified(tried, _with_phase_effects(tried, each), verifiers) for each in solutions
         )
     reason = None if solutions else texts.why_none(tried, notes)
-    if solutions:
-        hidden = texts.hidden(tried, [each.value for each in solutions])
-        vegas = same_case.other_vegas(scenario, (model, *verifiers))
-        notes = [
-            *notes,
-            *texts.gaps(tried),
-            *hidden,
-            *_notes_on_assumptions(tried, verified),
-            *vegas,
-        ]
     moved_with_alpha = [
         f"the beta of {name} changes with its alpha" for name in field.moves_beta(scenario)
     ]
-    all_notes = (*aim.notes(scenario), *moved_with_alpha, *(notes if solutions else ()))
+    all_notes = [*aim.notes(scenario), *moved_with_alpha]
+    if solutions:
+        all_notes += [*notes, *_notes_on_solutions(tried, verified, verifiers)]
     rejected = tuple(each for each in verified if each.rejected_by)
     refused = {each.value for each in rejected}
     # an interval is left out only if both of its ends are rejected
@@ -149,10 +141,19 @@ def design(
         names = ", ".join(dict.fromkeys(name for each in rejected for name in each.rejected_by))
         reason = f"wherever {model} meets the target, {names} disagrees by more than the target"
     return Design(
-        solve, aim.name, aim.value, model, (span.low, span.high),
-        tuple(each for each in verified if not each.rejected_by), reason, all_notes,
-        tried.values.size, aim.sense, accepted, rejected,
-    )  # fmt: skip
+        field=solve,
+        target=aim.name,
+        wanted=aim.value,
+        model=model,
+        scanned=(span.low, span.high),
+        solutions=tuple(each for each in verified if not each.rejected_by),
+        reason=reason,
+        notes=tuple(all_notes),
+        tried=tried.values.size,
+        sense=aim.sense,
+        intervals=accepted,
+        rejected=rejected,
+    )
 
 
 def _with_enough_runs(scenario: Scenario, runs: int) -> Scenario:
@@ -167,13 +168,26 @@ def _with_enough_runs(scenario: Scenario, runs: int) -> Scenario:
     return scenario.replace({"run.runs": max(runs, least_runs)})
 
 
-def _notes_on_assumptions(tried: Tried, solutions: Sequence[Solution]) -> list[str]:
-    """A note for each solution at which some assumptions of the model do not hold."""
-    return [
+def _notes_on_solutions(
+    tried: Tried, solutions: Sequence[Solution], verifiers: Sequence[str]
+) -> list[str]:
+    """Notes for a search that has found solutions.
+
+    They say, in this order: at how many tried values the model has no result; at which values the
+    scatter of runs may hide another solution; at which solutions assumptions of the model do not
+    hold; and whether one of the models ``verifiers`` runs another Vegas than the model.
+    """
+    broken = [
         f"{f'{each.value:.6g} {each.unit}'.strip()}: these assumptions of {tried.model} do not "
         f"hold: {', '.join(each.broken)}"
         for each in solutions
         if each.broken
+    ]
+    return [
+        *texts.gaps(tried),
+        *texts.hidden(tried, [each.value for each in solutions]),
+        *broken,
+        *same_case.other_vegas(tried.scenario, (tried.model, *verifiers)),
     ]
 
 
@@ -205,9 +219,7 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
     - The load of the link is low (``texts.idle``).
     - A standard error is so large that the solution is doubtful.
 
-    The solution's ``rejected_by`` names the models whose quantity differs by more than the target,
-    and by more than the 95 % confidence intervals explain. A model by which the bound of the target
-    is met, too, is not among them.
+    The solution's ``rejected_by`` names the models that reject it (``_rejects``).
     """
     figures: dict[str, float | None] = {}  # the quantity by each of the other models
     errors: dict[str, float | None] = {}
@@ -243,13 +255,23 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
                 f"{name} disagrees with {tried.model}: {texts_of_two[0]}, not {texts_of_two[1]}"
             )
             error = errors[name]
-            # half the widths of both confidence intervals: what chance explains of the difference
-            half = half_interval(error, len(run_rates(prediction))) if error else 0.0
-            half += tried.half_width_at.get(solution.value, 0.0)
-            far = abs(figure - solution.achieved) - half > tried.target.value
-            if far and not tried.target.within_bound(figure):
+            half_width = half_interval(error, len(run_rates(prediction))) if error else 0.0
+            if _rejects(tried, solution, figure, half_width):
                 rejecting.append(name)
     note = "; ".join(notes + doubts)
     return dataclasses.replace(
         solution, verified=figures, verified_se=errors, note=note, rejected_by=tuple(rejecting)
     )
+
+
+def _rejects(tried: Tried, solution: Solution, figure: float, half_width: float) -> bool:
+    """Whether another model, by which the target's quantity is ``figure``, rejects a solution.
+
+    It does if the quantities by the two models differ by more than the target, and by more than the
+    95 % confidence intervals of the two explain. ``half_width`` is half the width of the other
+    model's interval. But if the target is a bound that ``figure`` meets, too, the other model does
+    not reject the solution.
+    """
+    by_chance = half_width + tried.half_width_at.get(solution.value, 0.0)
+    far = abs(figure - solution.achieved) - by_chance > tried.target.value
+    return far and not tried.target.within_bound(figure)

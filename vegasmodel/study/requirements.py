@@ -72,13 +72,13 @@ def checked(bound: Target, scenario: Scenario, results: Sequence[Prediction]) ->
         error = standard_error(bound, result) if known else None
         found.append(
             Verdict(
-                result.model,
-                text,
-                value if known else None,
-                error,
-                bound.unit,
-                bool(bound.within_bound(value)) if known else None,
-                bool(error and abs(value - bound.value) <= error),
+                model=result.model,
+                bound=text,
+                value=value if known else None,
+                se=error,
+                unit=bound.unit,
+                met=bool(bound.within_bound(value)) if known else None,
+                within_error=bool(error and abs(value - bound.value) <= error),
             )
         )
     return found

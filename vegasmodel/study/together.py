@@ -128,9 +128,12 @@ def _figures_of_minicycle(
     status[~allowed] = NOT_ALLOWED
     rates = per_flow("vegas", "reno")
     return of_arrays(
-        points, ~np.isfinite(rates[:, 0]), "the equations have no periodic solution",
-        packet_bits(scenario)[None], active_part(scenario)[None],
-        np.broadcast_to(values.get("capacity", scenario.links[0].capacity), n),
+        points,
+        bad=~np.isfinite(rates[:, 0]),
+        why="the equations have no periodic solution",
+        bits=packet_bits(scenario)[None],
+        active=active_part(scenario)[None],
+        capacity=np.broadcast_to(values.get("capacity", scenario.links[0].capacity), n),
         throughput=rates,
         loss_rate=per_flow("loss_rate_vegas", "loss_rate_reno"),
         rtt_mean=np.repeat(at_all_points(found["rtt_mean"]), is_vegas.size, axis=1),
@@ -138,7 +141,7 @@ def _figures_of_minicycle(
         queue_mean=at_all_points(found["queue_mean"]),
         utilization=at_all_points(found["utilization"]),
         status=status,
-    )  # fmt: skip
+    )
 
 
 def _only_these_differ(points: Points, values: dict[str, Any], i: int) -> bool:
@@ -157,7 +160,7 @@ def _only_these_differ(points: Points, values: dict[str, Any], i: int) -> bool:
         "capacity": [link.capacity],
         "buffer": [link.buffer],
         "rtt": [member.rtt for member in point.members],
-        **{key: [getattr(g, key) for g in vegas] for key in minicycle_many.KEYS[3:]},
+        **{key: [getattr(g, key) for g in vegas] for key in minicycle_many.KEYS_OF_VEGAS},
     }
     in_original = {"capacity": original.links[0].capacity, "buffer": original.links[0].buffer}
     # the varied fields must have the values of ``values``, and the link's others must be unchanged
@@ -244,16 +247,19 @@ def by_fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int |
     capacity = at_all_points(np.array([[each.links[0].capacity] for each in valid]))
     active = at_all_points(np.array([active_part(each) for each in valid]))
     figures = of_arrays(
-        points, ~ok | silent, f"the integration ended early: {Status.STUCK.reason}",
-        at_all_points(np.array([packet_bits(each) for each in valid])), active,
-        capacity[:, 0],
+        points,
+        bad=~ok | silent,
+        why=f"the integration ended early: {Status.STUCK.reason}",
+        bits=at_all_points(np.array([packet_bits(each) for each in valid])),
+        active=active,
+        capacity=capacity[:, 0],
         throughput=rates,
         rtt_mean=at_all_points(found.rtt_mean),
         base_rtt=at_all_points(found.base_rtt),
         queue_mean=queue,
         utilization=(delivered(rates) * active * forward).sum(axis=1, keepdims=True) / capacity,
         status=status,
-    )  # fmt: skip
+    )
     reasons = [
         each if isinstance(each, str) else NOBODY_SENDS if sends_nothing else reason
         for each, reason, sends_nothing in zip(scenarios, figures.reasons, silent, strict=True)

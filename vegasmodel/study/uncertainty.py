@@ -88,7 +88,8 @@ def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> S
             everywhere = "links" if parts[0].part == "link" else "groups"
             allowed = f"the same value in all {everywhere}, to have one slope; {each}"
             raise FieldError(name, list(known), allowed)
-        inputs.append(Input(name, parts, known, False, abs(known[0]) or SCALE_OF_ZERO))
+        scale = abs(known[0]) or SCALE_OF_ZERO
+        inputs.append(Input(name, parts, known, share=False, sd=scale))
     slopes, agree, reason = _slopes(scenario, model, inputs)
     values = np.array([each.values[0] for each in inputs])
     of_flows = slopes[: len(scenario.members)]  # without those of the ratios
@@ -99,7 +100,16 @@ def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> S
     )
     flows = tuple(member.name for member in scenario.members)
     broken = _broken_assumptions(scenario, model, inputs, STEP)
-    return Sensitivity(model, tuple(names), values, of_flows, smooth, reason, flows, broken)
+    return Sensitivity(
+        model,
+        fields=tuple(names),
+        values=values,
+        slopes=of_flows,
+        smooth=smooth,
+        reason=reason,
+        names=flows,
+        broken=broken,
+    )
 
 
 def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float]) -> Uncertainty:
@@ -144,7 +154,16 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
         if not (known and _nearly_linear(scenario, model, each, slope, totals))
     )
     broken = _broken_assumptions(scenario, model, inputs, 1.0)
-    return Uncertainty(model, tuple(errors), sds, ratios, parts, rough, reason, broken)
+    return Uncertainty(
+        model,
+        fields=tuple(errors),
+        deviations=sds,
+        ratios=ratios,
+        parts=parts,
+        rough=rough,
+        reason=reason,
+        broken=broken,
+    )
 
 
 def _nearly_linear(

@@ -62,11 +62,11 @@ def intervals(tried: Tried) -> tuple[list[Solution], list[Interval]]:
     held = sides.held(tried)
     found = [
         Interval(
-            float(tried.values[low]),
-            float(tried.values[high]),
-            float(tried.values[low - 1]) if low > 0 else None,
-            float(tried.values[high + 1]) if high < last else None,
-            int(chance[low : high + 1].sum()),
+            low=float(tried.values[low]),
+            high=float(tried.values[high]),
+            below=float(tried.values[low - 1]) if low > 0 else None,
+            above=float(tried.values[high + 1]) if high < last else None,
+            unsure=int(chance[low : high + 1].sum()),
         )
         for low, high in held
     ]

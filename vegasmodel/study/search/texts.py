@@ -21,7 +21,7 @@ from vegasmodel.study.search.tried import Tried
 
 __all__ = ["doubts", "gaps", "hidden", "idle", "step", "why_none", "with_unit"]
 
-# of the capacity: a note says if the load is so much higher at another tried value
+# a fraction of the capacity: if the load is so much higher at another tried value, a note says so
 LOAD_DIFFERENCE = 0.1
 
 
