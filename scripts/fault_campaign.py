@@ -1,13 +1,19 @@
 """Tests every command under faults: signals at random moments, full disk, no home, no output.
 
-python scripts/fault_campaign.py --times 20
+    python scripts/fault_campaign.py --times 20
 
-A run is wrong if it prints a traceback or more than one line, ends with an exit status that is not
-specified for this fault, takes more than 2 s to end after a signal, or leaves a process, a
-temporary file or an incomplete result behind.  The exit status is 1 if a run is wrong.  If this
-process may mount a small disk (as root), that disk is filled; otherwise a limit keeps files from
-growing.  A signal is sent only when the command has installed its signal handlers, because an
-earlier one would meet Python's own start.
+A run is wrong in these cases:
+
+- It prints a traceback, or more than one line on standard error.
+- It ends with an exit status that is not specified for the fault.
+- It takes more than 2 s to end after a signal.
+- It leaves a process, a temporary file or an incomplete result behind.
+
+The exit status of the script is 1 if a run is wrong.
+
+To test a full disk, the script mounts a small disk and fills it.  Only root may do so; for other
+users a limit keeps files from growing instead.  A signal is sent only when the command has
+installed its signal handlers: before that, Python itself handles the signal.
 """
 
 from __future__ import annotations
@@ -63,8 +69,10 @@ COMMANDS = (
     "map rtt-bias --out out.png",
     "completion bash",
 )
-SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}  # and the exit status
-TURNS = (signal.SIGINT, signal.SIGTERM) * 2 + (signal.SIGKILL,)  # the signals, in this order
+# the exit status of a command that a signal has ended
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
+# the signals of successive runs, in turn
+TURNS = (signal.SIGINT, signal.SIGTERM) * 2 + (signal.SIGKILL,)
 
 
 class End(NamedTuple):
@@ -191,10 +199,11 @@ def listens(process: subprocess.Popen[str]) -> bool:
 
 
 def killed(line: str, folder: Path, moment: float, number: signal.Signals, done: int) -> list[str]:
-    """Send a signal ``moment`` seconds after the command has installed its signal handlers.
+    """Run a command, send it a signal, and return what is wrong with the run.
 
-    ``number`` is the signal.  Returns what is wrong with the run; ``done`` is the status of a run
-    that ends before the signal.
+    ``line`` is the command and ``number`` the signal, which is sent ``moment`` seconds after the
+    command has installed its signal handlers.  ``done`` is the exit status of the command without a
+    signal; it is right, too, because the command may end before the signal.
     """
     place = Place(folder)
     process = place.start(line)
@@ -203,7 +212,8 @@ def killed(line: str, folder: Path, moment: float, number: signal.Signals, done:
     waited_before = waited(process.pid)
     process.send_signal(number)
     sent = time.monotonic()
-    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT  # asks whether it has ended, and leaves it
+    # asks whether the process has ended, but keeps its entry in /proc, which ``waited`` reads
+    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
     while process.returncode is None and not os.waitid(os.P_PID, process.pid, ended):
         time.sleep(0.01)
         if time.monotonic() > sent + PATIENCE:

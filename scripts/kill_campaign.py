@@ -1,10 +1,12 @@
-"""Tests that campaigns of ns-2 runs survive SIGKILL at random moments.
+"""Tests that campaigns of ns-2 survive SIGKILL at random moments.
 
-python scripts/kill_campaign.py --times 50
+    python scripts/kill_campaign.py --times 50
 
-Each time, a campaign starts in an empty folder, is killed, and is started again.  It passes if the
-kill left no running process and no incomplete result, and if the final files equal those of an
-undisturbed campaign byte for byte.  The exit status is 1 if one fails.
+A campaign runs ns-2 for several scenarios, and stores each result in a folder
+(``packets.campaign``).  Each time, a campaign starts in an empty folder, is killed, and is started
+again.  It passes if the kill left no running process and no incomplete result, and if the final
+files equal those of an undisturbed campaign byte for byte.  The exit status is 1 if a campaign
+fails.
 """
 
 from __future__ import annotations

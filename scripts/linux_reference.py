@@ -1,6 +1,9 @@
-"""Makes the Linux reference traces from sampled CSV files: Parquet files, scenarios, checksums.
+"""Makes the package's traces of the Linux kernel from CSV files of samples.
 
-python scripts/linux_reference.py FOLDER    # contains summary.csv and one CSV file per run
+    python scripts/linux_reference.py FOLDER
+
+The folder contains ``summary.csv`` and one CSV file per run.  For each run the script writes the
+trace as a Parquet file, and its scenario file.  It also writes the checksums of all traces.
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ alpha = {alpha}
 beta = {beta}
 gamma = {gamma}
 """
+# a line that is added to ``FLOW`` if the run's initial window is not the kernel's own
 WINDOW = """initial_window = "{initcwnd} pkt"
 """
 
@@ -53,11 +57,11 @@ def main(folder: Path) -> None:
     """Convert every run of ``folder/summary.csv``."""
     TRACES.mkdir(parents=True, exist_ok=True)
     SCENARIOS.mkdir(parents=True, exist_ok=True)
-    runs: dict[str, list[dict[str, str]]] = {}
+    runs: dict[str, list[dict[str, str]]] = {}  # for each run, its two rows: one for each flow
     with (folder / "summary.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             runs.setdefault(row["run"], []).append(row)
-    sums = []
+    sums = []  # lines with the checksums
     for run, rows in runs.items():
         named = zip(("first", "second"), rows, strict=True)
         flows = "".join(
@@ -83,6 +87,7 @@ def main(folder: Path) -> None:
 
 
 def _sha256(path: Path) -> str:
+    """The SHA-256 checksum of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

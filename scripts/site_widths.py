@@ -19,6 +19,7 @@ import tempfile
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import NamedTuple
 
 SITE = Path(__file__).resolve().parent.parent / "out" / "site"
 WIDTHS = (1280, 420)  # pixels
@@ -44,6 +45,15 @@ const open = (page, width) => new Promise(done => {
 </script>"""
 
 
+class View(NamedTuple):
+    """A page in a frame of a certain width."""
+
+    page: str
+    width: int  # of the frame, pixels
+    needed: int  # width of the page's content, pixels
+    available: int  # width that the frame has for it, pixels
+
+
 def main(arguments: list[str]) -> int:
     """Print every page that is too wide; return 1 if there is one, and 2 without Chromium."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
@@ -55,16 +65,16 @@ def main(arguments: list[str]) -> int:
         if arguments[:1] == ["--pictures"]:
             pictures(command, Path(arguments[1]), arguments[2:])
             return 0
-        rows = measure(command)
-    wide = [row for row in rows if row[2] > row[3]]
-    for page, width, needed, there in wide:
-        print(f"{page}: {needed} pixels in a window of {there} ({width})")
-    print(f"{len(rows)} views of {len(rows) // len(WIDTHS)} pages, {len(wide)} too wide")
-    return int(bool(wide) or not rows)
+        views = measure(command)
+    wide = [view for view in views if view.needed > view.available]
+    for page, width, needed, available in wide:
+        print(f"{page}: {needed} pixels in a window of {available} ({width})")
+    print(f"{len(views)} views of {len(views) // len(WIDTHS)} pages, {len(wide)} too wide")
+    return int(bool(wide) or not views)
 
 
-def measure(command: list[str]) -> list[tuple[str, int, int, int]]:
-    """For each page and frame: page, frame's width, width needed, width available."""
+def measure(command: list[str]) -> list[View]:
+    """Measure each page in a frame of each width; ``command`` starts the browser."""
     pages = sorted(str(path.relative_to(SITE)) for path in SITE.rglob("*.html"))
     wrapper = SITE / "widths-of-all.html"
     text = SCRIPT.replace("PAGES", json.dumps(pages)).replace("WIDTHS", json.dumps(WIDTHS))
@@ -87,7 +97,7 @@ def measure(command: list[str]) -> list[tuple[str, int, int, int]]:
     found = re.search("RESULT(.*)END", done.stdout)
     if found is None:
         raise RuntimeError(f"the browser gave no answer: {done.stderr[-500:]}")
-    return [tuple(row) for row in json.loads(html.unescape(found[1]))]
+    return [View(*row) for row in json.loads(html.unescape(found[1]))]
 
 
 def pictures(command: list[str], folder: Path, pages: list[str]) -> None:

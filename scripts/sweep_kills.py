@@ -1,9 +1,10 @@
 """Tests that sweeps survive SIGKILL: kills them at random moments and runs them again to the end.
 
-python scripts/sweep_kills.py --times 50
+    python scripts/sweep_kills.py --times 50
 
-A sweep passes if its final files equal those of an undisturbed sweep byte for byte, however often
-it was killed, and if the files after each kill can be read.  The exit status is 1 if one fails.
+A sweep passes if two conditions hold, however often it was killed: after each kill its files can be
+read, and its final files equal those of an undisturbed sweep byte for byte.  The exit status is 1
+if a sweep fails.
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ law = "reno"
 rtt = "60 ms"
 """
 OVER = ["link.buffer=1:20:0.5", "flow.rtt=20ms:80ms:20ms", "flow.vegas.beta=2,3,4"]
+POINTS = 12  # of a block, in which a sweep stores its results
 
 
 def sweep(out: Path) -> None:
     """Run the test's sweep: many small blocks, in which some points have no answer."""
-    sweeps.POINTS_PER_BLOCK["arrays"] = 12
+    sweeps.POINTS_PER_BLOCK["arrays"] = POINTS
     vm.sweep(vm.Scenario.from_toml(SCENARIO), OVER, "minicycle", out)
 
 
@@ -72,9 +74,9 @@ def same(a: Path, b: Path) -> bool:
 def readable(out: Path) -> int:
     """The number of complete blocks that a sweep has stored in its folder ``out``.
 
-    A sweep stores its points block by block, 12 at a time; points that are not computed yet have a
-    status below 0.  Raises ``ValueError`` if a point has a status but no throughputs, which would
-    be half of a block.
+    A sweep stores its points block by block; points that are not computed yet have a status below
+    0.  Raises ``ValueError`` if a point has the status 0 (done) but no throughputs: its block would
+    then be incomplete.
     """
     if not out.exists():
         return 0
@@ -84,7 +86,7 @@ def readable(out: Path) -> int:
     status, rates = data["status"].values, data["throughput"].values
     if not np.isfinite(rates[status == 0]).all():
         raise ValueError(f"{out}: a status without its figures")
-    return int((status >= 0).sum()) // 12
+    return int((status >= 0).sum()) // POINTS
 
 
 def main() -> int:
@@ -106,7 +108,8 @@ def main() -> int:
         while kills < options.times:
             kills += killed(out, rng.uniform(0.0, 0.5 * seconds))
             complete = readable(out)
-            if complete == len(files(Path(name) / "whole" / "status" / "c")):  # all blocks
+            # the variable ``status`` of a finished sweep has a file for each block
+            if complete == len(files(Path(name) / "whole" / "status" / "c")):
                 sweeps_done += 1
                 wrong += not same(out, Path(name) / "whole")
                 out = Path(name) / str(sweeps_done)

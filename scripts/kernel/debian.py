@@ -30,8 +30,8 @@ from vegasmodel.scenario import Scenario
 HERE = Path(__file__).resolve().parent
 # of Debian, its kernel's package, and the version of the package
 RELEASE, PACKAGE, VERSION = "bookworm", "linux-image-6.1.0-56-amd64", "6.1.192-2"
-KERNEL = PACKAGE.removeprefix("linux-image-")
-PROGRAMS = "python3-minimal,libpython3-stdlib,iproute2,kmod,ethtool"
+KERNEL = PACKAGE.removeprefix("linux-image-")  # the kernel's release
+PROGRAMS = "python3-minimal,libpython3-stdlib,iproute2,kmod,ethtool"  # Debian's packages
 # of the kernel's modules, the folders and single files that the rig may need
 MODULES = ("net/sched", "net/ipv4", "net/ipv6", "lib", "crypto", "drivers/virtio")
 SINGLE = ("drivers/net/veth.ko", "drivers/net/tun.ko", "drivers/block/virtio_blk.ko")
@@ -95,11 +95,16 @@ def run(
     waits: int | None = None,
     **choices: Any,
 ) -> None:
-    """Make all runs of the scenarios, in order.
+    """Make all runs of the scenarios in one virtual machine, in order.
 
-    Each run writes ``results/FINGERPRINT.RUN.log`` (samples) and ``.counted`` (packet counts).
-    ``waits``: instead of a run, send this number of packets to test the random waits of the first
-    sender; ``.counted`` then has the result.  ``choices`` are those of ``job``.
+    ``folder`` has the machine's kernel and file system (``build``).  For each run, two files are
+    written into the folder ``results``: ``FINGERPRINT.RUN.log`` with the samples, and
+    ``FINGERPRINT.RUN.counted`` with the counts of packets.  FINGERPRINT is the scenario's, and RUN
+    the number of the run.
+
+    With ``waits``, the machine sends this number of packets in place of each run, to test the
+    random waits of the first sender.  The file ``.counted`` then has the result.  ``choices`` are
+    arguments of ``job``.
     """
     _need(QEMU[0])
     if not (folder / "initrd").exists():

@@ -1,8 +1,9 @@
-"""Draws random scenarios of Linux's Vegas against one or two Reno flows.
+"""Draws random scenarios of Linux's Vegas beside one or two Reno flows.
 
-.venv/bin/python scripts/kernel/drawn.py FOLDER [--seed 1] [--number 40]
+    .venv/bin/python scripts/kernel/drawn.py FOLDER [--seed 1] [--number 40]
 
-The link is drop-tail.  Starts are fixed; a flow starts up to 15 s after the first one.
+The link is drop-tail.  One flow, drawn at random, starts at 0 s, and the others up to 15 s later.
+The start times are the same in all runs of a scenario.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ THRESHOLDS = ((1.0, 3.0), (2.0, 4.0), (4.0, 4.0))  # alpha and beta, packets
 
 
 def draw(seed: int, k: int) -> Scenario:
-    """The ``k``-th scenario; every third one has two Reno flows."""
+    """The ``k``-th random scenario; every third one has two Reno flows."""
     rng = np.random.default_rng([seed, k])
     rate, size = RATES[rng.integers(len(RATES))]
     rtt, buffer = RTTS[rng.integers(len(RTTS))], BUFFERS[rng.integers(len(BUFFERS))]

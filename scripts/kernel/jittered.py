@@ -2,14 +2,16 @@
 
     .venv/bin/python scripts/kernel/jittered.py FOLDER [--seed 1] [--number 12] [--default-waits]
 
-There are eight families at a drop-tail link of 100 to 700 packets/s: two CUBIC; CUBIC and Reno;
-CUBIC and Vegas; several CUBIC and Reno; two to four Reno; Vegas and Reno; two Vegas and Reno; 4 to
-16 Vegas that arrive one after another.  With ``--default-waits`` senders wait as long as by default
-in a scenario: up to the time in which the link sends a packet.  Without it, senders of three
-quarters of the scenarios wait up to 0.1 to 1 ms, and the others do not.
+The link is drop-tail, with 100 to 700 packets/s.  There are eight families of flows (``FAMILIES``):
+two CUBIC; CUBIC and Reno; CUBIC and Vegas; several CUBIC and Reno; two to four Reno; Vegas and
+Reno; two Vegas and Reno; and 4 to 16 Vegas that arrive one after another.
 
-Every second scenario (``0``, ``2``, ...) may be looked at
-while a model is improved.  The others serve only to judge the model.
+With ``--default-waits`` senders wait as long as by default in a scenario: up to the time in which
+the link sends a packet.  Without it, the longest wait is drawn from 0.1 to 1 ms in three quarters
+of the scenarios, and in the others senders do not wait.
+
+Every second scenario (``0``, ``2``, ...) may be looked at while a model is improved.  The others
+serve only to judge the model.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ BETWEEN = (2.0, 8.0)  # seconds between arrivals
 
 
 def laws(family: str, rng: np.random.Generator) -> list[str]:
-    """The law of each flow."""
-    more = int(rng.integers(0, 3))
+    """The law (congestion control) of each flow in a random scenario of a family."""
+    more = int(rng.integers(0, 3))  # flows beyond the least number
     return {
         "cubics-renos": ["cubic"] * (2 + more) + ["reno"] * int(rng.integers(1, 3)),
         "renos": ["reno"] * (2 + more),
@@ -55,9 +57,10 @@ def laws(family: str, rng: np.random.Generator) -> list[str]:
 
 
 def draw(family: str, seed: int, k: int, default_waits: bool = False) -> Scenario:
-    """The ``k``-th scenario of a family, with two runs.
+    """The ``k``-th random scenario of a family.
 
-    Their starts are jittered by up to 5 s, or by up to 1 s in the family ``arrivals``.
+    It asks for two runs.  Each start is delayed by a random time of up to 5 s, or of up to 1 s in
+    the family ``arrivals``.
     """
     rng = np.random.default_rng([seed, FAMILIES.index(family), k])
     arrive = family == "arrivals"

@@ -13,10 +13,14 @@ from vegasmodel.scenario import DropTail, Flow, Scenario
 
 MAX_FLOWS = 200
 INFINITE = 100_000  # packets, which stand for an infinite buffer
-CONTROLS = {"vegas": "vegas", "reno": "reno", "cubic": "cubic"}  # the kernel's name by law
+# for each law of a scenario, the kernel's name of this congestion control
+CONTROLS = {"vegas": "vegas", "reno": "reno", "cubic": "cubic"}
 SAMPLES = 240  # of a run, by default
-LONGEST_WAIT = 1.0  # seconds; netem draws an integer of ns
-ETHERNET_FRAME = (128, 65535)  # bytes
+LONGEST_WAIT = 1.0  # s; netem draws a random wait as a 32-bit number of ns
+ETHERNET_FRAME = (
+    128,
+    65535,
+)  # bytes: the smallest and the largest packet, Ethernet header included
 
 
 def job(
@@ -30,10 +34,15 @@ def job(
 ) -> dict[str, Any]:
     """The job for run ``number`` of the scenario: what ``rig.py`` needs to run it with a kernel.
 
-    ``instead``: the kernel's congestion control by flow name, in place of the law's.  ``sampler``:
-    how the sockets are read, ``tcp_info`` or the program ``ss``.  ``delay``: whether netem or a
-    process of ours delays ACKs (``auto``: netem if the kernel has it).  ``interval``: seconds
-    between two samples.  Starts get the same random jitter as in ns-2 with the same seed.
+    - ``instead``: for some flows, by name, the kernel's congestion control that they run in place
+      of that of their law.
+    - ``sampler``: how the sockets' states are read: by the system call of ``tcp_info``, or by the
+      program ``ss``.
+    - ``delay``: who delays ACKs: ``netem``, or a process of ours (``user``).  With ``auto`` it is
+      netem if the kernel has it.
+    - ``interval``: seconds between two samples; by default there are ``SAMPLES`` in the run.
+
+    A start gets the same random jitter as in run ``number`` of ns-2 with the same seed.
 
     Raises ``FieldError`` for a feature of the scenario that the rig does not have.
     """
@@ -82,6 +91,7 @@ def controls(words: list[str]) -> dict[str, str]:
 
 
 def _control(group: Flow, instead: Mapping[str, str]) -> str:
+    """The kernel's congestion control of a flow: that in ``instead``, or else that of its law."""
     return instead.get(group.name) or CONTROLS[group.law]
 
 

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 HERE = Path(__file__).resolve().parent
-TOOLS = ("ip", "tc", "ss", "ethtool", "tee")
+TOOLS = ("ip", "tc", "ss", "ethtool", "tee")  # programs that must be installed
 ETHERNET = 14  # bytes of header that the queueing discipline counts
 SETTINGS = {  # of the three namespaces only
     "net/ipv4/ip_forward": "1",
@@ -46,7 +46,9 @@ VEGAS = Path("/sys/module/tcp_vegas/parameters")
 CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 AT_ONCE = "100gbit"  # of a queue that only keeps the order: 0.12 us a packet
 REORDERED = ("TCPSACKReorder", "TCPRenoReorder", "TCPTSReorder")  # of /proc/net/netstat
-SPARE = 1e-4  # seconds of credit that make up for a late timer
+# A token bucket may save tokens for this time, s, beside those of one packet: a timer of the kernel
+# that is late by up to so much then does not slow the link.
+SPARE = 1e-4
 
 
 class RigError(Exception):
@@ -103,8 +105,10 @@ class Network:
     """The three namespaces and their links."""
 
     def __init__(self, job: dict[str, Any], stack: contextlib.ExitStack) -> None:
+        """Make the namespaces and links of ``job``; ``stack`` removes them when it closes."""
         self.job, self.stack = job, stack
         own = f"vegasmodel-{os.getpid()}"
+        # the names of the namespaces end in s (sender), r (router) and d (destination)
         self.sender, self.router, self.receiver = (f"{own}-{role}" for role in "srd")
         for name in (self.sender, self.router, self.receiver):
             stack.callback(_delete, name)
@@ -196,7 +200,12 @@ class Network:
         _ready(self.python(self.router, "wire.py", *delays))
 
     def _access(self, i: int, flow: dict[str, Any]) -> None:
-        """Make flow ``i``'s access link and its routes: data go to 10.88.0.(i + 2), ACKs wait."""
+        """Make flow ``i``'s access link and its routes.
+
+        Its data go to the address 10.88.0.(i + 2) of the receiver. Its ACKs wait at the router for
+        the time that the round trip takes besides the transmission at the bottleneck.
+        """
+        # the devices at the sender's end and at the router's end of the link
         near, far, mtu = f"s{i}", f"r{i}", flow["packet_size"] - ETHERNET
         if self.netem:
             self._pair((self.router, far), (self.sender, near), f"00:{i:02x}", mtu)
@@ -226,14 +235,15 @@ class Network:
         run("ip", "-n", self.receiver, "route", "add", *back)
 
     def _waits(self, near: str, longest: float) -> None:
-        """Let each packet of a sender wait a uniform draw up to ``longest`` seconds, in order.
+        """Let each packet of a sender wait for a random time, uniform from 0 to ``longest`` s.
 
-        netem sorts packets by the time at which they are due, so packets could overtake each other.
-        With a rate, a packet's delay begins when the packet before it has left
-        (``netem_enqueue``), and the order is kept.
+        The packets keep their order.  By itself, netem sorts packets by the time at which they are
+        due, so packets could overtake each other.  With a rate, a packet's delay begins when the
+        packet before it has left (``netem_enqueue``), and the order is kept.
         """
         if longest > 0.0:
-            half = f"{longest * 5e5:.3f}us"
+            half = f"{longest * 5e5:.3f}us"  # half of ``longest``, in microseconds
+            # netem's arguments: the mean delay, and the largest deviation from it to either side
             wait = ("delay", half, half, "rate", AT_ONCE, "limit", "100000")
             run("tc", "-n", self.sender, "qdisc", "add", "dev", near, "root", "netem", *wait)
 
@@ -301,14 +311,19 @@ def waits(job: dict[str, Any]) -> dict[str, Any]:
     """Test how the packets of the job's first sender wait (``waits.py``), without a measurement."""
     check(job)
     number, (flow, *_) = str(job["waits"]), job["flows"]
-    gap = repr(2.0 * max(flow["send_jitter"], 1e-3))
+    gap = repr(2.0 * max(flow["send_jitter"], 1e-3))  # mean pause between two groups of packets, s
     with contextlib.ExitStack() as stack:
         network = Network(job, stack)
         receiver = network.python(network.router, "waits.py", "receive", number, "10.77.0.1")
         _ready(receiver)
         network.python(network.sender, "waits.py", "send", number, "1", gap, "10.77.0.1")
         line = receiver.stdout.readline() if receiver.stdout else ""
-        return {"kernel": " ".join(os.uname()[::2][:2]), **json.loads(line)}
+        return {"kernel": _kernel(), **json.loads(line)}
+
+
+def _kernel() -> str:
+    """The name and the release of the running kernel, such as ``Linux 6.1.0``."""
+    return f"{os.uname().sysname} {os.uname().release}"
 
 
 def _sample(network: Network, job: dict[str, Any], sender: Any, part: Any) -> None:
@@ -335,7 +350,7 @@ def _counted(network: Network) -> dict[str, Any]:
     text = run("tc", "-n", network.router, "-s", "-j", "qdisc", "show", "dev", "out")
     fifo = next(entry for entry in json.loads(text) if entry["kind"] in ("netem", "pfifo"))
     return {
-        "kernel": " ".join(os.uname()[::2][:2]),
+        "kernel": _kernel(),
         "link": "netem" if network.netem else "tbf",
         "delay": "netem" if network.netem else "user",
         "packets": fifo["packets"],

@@ -1,8 +1,11 @@
-"""Stores the measurements of ``debian.py``, and compares stored ones with ``rounds``.
+"""Stores the measurements of ``debian.py``, and compares stored ones with the simulator ``rounds``.
 
-.venv/bin/python scripts/kernel/stored.py store RESULTS FILE.toml [--each link.0.buffer=...]
-.venv/bin/python scripts/kernel/stored.py table
-.venv/bin/python scripts/kernel/stored.py arrivals
+    .venv/bin/python scripts/kernel/stored.py store RESULTS FILE.toml [--each link.0.buffer=...]
+    .venv/bin/python scripts/kernel/stored.py table
+    .venv/bin/python scripts/kernel/stored.py arrivals
+
+``store`` adds the runs in the folder RESULTS to the package. ``table`` compares the shares of the
+first flow, ``arrivals`` the rates of Vegas flows that start one after another.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import debian
 import numpy as np
@@ -31,6 +34,7 @@ GOAL = 0.05  # goal for the error of a share
 # how the names of scenarios begin: Vegas sources that start one after another; those of jittered.py
 ARRIVALS = "vegas_arrivals"
 HOSTS = tuple(f"{family} " for family in FAMILIES)
+# the fields of a ``Prediction`` of which the mean over the runs is stored
 MEANS = ("throughput", "base_rtt", "rtt_mean", "loss_rate", "retransmits")
 
 
@@ -63,10 +67,23 @@ def store(results: Path, tables: list[dict[str, Any]]) -> None:
         print(f"{path.name}  {table['name']}, buffer {table['link'][0]['buffer']}")
 
 
-def show() -> None:
-    """Print the first flow's share by the kernel and by ``rounds``, for each stored pair of flows.
+class Row(NamedTuple):
+    """The first flow's share of the throughput in a scenario, by the kernel and by ``rounds``."""
 
-    The error beside it is that of ln(first flow's throughput/second's).
+    name: str  # of the scenario
+    buffer: float  # packets
+    measured: float  # the share by the kernel
+    se: float  # standard error of ``measured``; 0 if there was one run
+    by_model: float  # the share by ``rounds``
+    ratio_error: float  # error of ln(throughput of the first flow / that of all others)
+    resent: np.ndarray  # [flow] packets that the kernel sent again, 1/s
+
+
+def show() -> None:
+    """Print the first flow's share by the kernel and by ``rounds``, for each stored scenario.
+
+    Scenarios in which Vegas flows arrive one after another are left out, and those of
+    ``jittered.py``.
     """
     rows = []
     for scenario in reference.stored(LINUX):
@@ -80,36 +97,29 @@ def show() -> None:
         by_model = model.throughput[0] / model.throughput.sum()
         ratio_error = math.log(by_model / (1.0 - by_model) * (1.0 - share) / share)
         resent = np.nan_to_num(found.retransmits) / (scenario.run.duration - scenario.run.warmup)
-        rows.append(
-            (
-                scenario.name,
-                scenario.links[0].buffer,
-                share,
-                share_se,
-                by_model,
-                ratio_error,
-                resent,
-            )
-        )
+        buffer = scenario.links[0].buffer
+        rows.append(Row(scenario.name, buffer, share, share_se, by_model, ratio_error, resent))
     print("scenario                buffer  share measured   rounds  ln ratio error  resent 1/s")
-    for name, buffer, share, se, by_model, ratio_error, resent in sorted(rows, key=lambda r: r[:2]):
+    for row in sorted(rows, key=lambda row: (row.name, row.buffer)):
         print(
-            f"{name:24}{buffer:5g}   {share:.3f} +- {se:.3f}   {by_model:.3f}  "
-            f"{ratio_error:+.2f}            {' '.join(f'{x:.2f}' for x in resent)}"
+            f"{row.name:24}{row.buffer:5g}   {row.measured:.3f} +- {row.se:.3f}   "
+            f"{row.by_model:.3f}  {row.ratio_error:+.2f}            "
+            f"{' '.join(f'{x:.2f}' for x in row.resent)}"
         )
-    errors = np.abs([row[5] for row in rows])
+    errors = np.abs([row.ratio_error for row in rows])
     print(f"mean |ln ratio error| {errors.mean():.3f}, largest {errors.max():.3f}")
+    single = [row for row in rows if row.se == 0.0]  # the scenarios with one run
     for drawn, what in ((False, "runs with fixed start times"), (True, "drawn runs")):
-        some = np.array(
+        off = np.array(
             [
-                abs(row[4] - row[2])
-                for row in rows
-                if row[3] == 0.0 and row[0].startswith("drawn") is drawn
+                abs(row.by_model - row.measured)
+                for row in single
+                if row.name.startswith("drawn") is drawn
             ]
         )
         print(
-            f"error of the share in {some.size} {what}: mean {some.mean():.3f}, median "
-            f"{np.median(some):.4f}, beyond 0.05 {np.sum(some > GOAL)}, largest {some.max():.3f}"
+            f"error of the share in {off.size} {what}: mean {off.mean():.3f}, median "
+            f"{np.median(off):.4f}, beyond 0.05 {np.sum(off > GOAL)}, largest {off.max():.3f}"
         )
 
 

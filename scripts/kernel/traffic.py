@@ -21,7 +21,7 @@ LEAST = 1 << 14  # bytes that wake the receiver: ACKs do not wait for it, and it
 TCP_CC_INFO = 26  # not named by Python's socket module
 # struct tcp_info of <linux/tcp.h>: bytes, then words, then the counters up to delivered
 INFO = struct.Struct("=8B24I4Q6I4Q2I")
-FIELDS = {  # column: place in INFO
+FIELDS = {  # for each column of a sample its place among the values of INFO
     "cwnd": 26,
     "ssthresh": 25,
     "rtt_us": 23,
@@ -54,28 +54,29 @@ def end_with_input() -> None:
 
 
 def receive(flows: int) -> None:
-    """Accept connections on 10.88.0.2, .3, ... and read their data."""
+    """Accept connections on 10.88.0.2, .3, ... and read their data, which are thrown away."""
     end_with_input()
-    chooser = selectors.DefaultSelector()  # its data are 1 for listening sockets, 0 for others
+    sockets = selectors.DefaultSelector()
     for i in range(flows):
-        chooser.register(socket.create_server((f"10.88.0.{i + 2}", PORT)), selectors.EVENT_READ, 1)
+        server = socket.create_server((f"10.88.0.{i + 2}", PORT))
+        sockets.register(server, selectors.EVENT_READ, "listens")
     say("ready")
     buffer = bytearray(1 << 18)
     while True:
-        for key, _ in chooser.select():
+        for key, _ in sockets.select():
             end = key.fileobj
             assert isinstance(end, socket.socket)  # noqa: S101 - nothing else was registered
-            if key.data:
+            if key.data == "listens":
                 new = end.accept()[0]
                 new.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, LEAST)
-                chooser.register(new, selectors.EVENT_READ, 0)
-            elif not _take(end, buffer):
-                chooser.unregister(end)
+                sockets.register(new, selectors.EVENT_READ, "receives")
+            elif not _bytes_read(end, buffer):
+                sockets.unregister(end)
                 end.close()
 
 
-def _take(end: socket.socket, buffer: bytearray) -> int:
-    """Read what has arrived and forget it; 0 if the connection has ended."""
+def _bytes_read(end: socket.socket, buffer: bytearray) -> int:
+    """Read what has arrived into ``buffer``; return its length, 0 if the connection has ended."""
     try:
         return end.recv_into(buffer)
     except ConnectionError:
@@ -114,7 +115,7 @@ def _socket(i: int, flow: dict[str, Any]) -> socket.socket:
 
 
 def _pour(end: socket.socket, peer: str, start: float, stop: float) -> None:
-    """Keep the send buffer full from ``start`` to ``stop``."""
+    """Send to ``peer`` as fast as TCP allows, from ``start`` to ``stop`` on ``time.monotonic``."""
     time.sleep(max(start - time.monotonic(), 0.0))
     end.connect((peer, PORT))
     end.settimeout(0.5)
@@ -123,12 +124,16 @@ def _pour(end: socket.socket, peer: str, start: float, stop: float) -> None:
             end.send(CHUNK)
         except TimeoutError:
             continue
+    # close at once, by a RST: what is still in the send buffer is not sent
     end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     end.close()
 
 
 def _sampled(end: socket.socket, control: str) -> list[int] | None:
-    """The kernel's state of a connection (TCP_INFO); ``None`` if it is not established."""
+    """A connection's values of the columns ``FIELDS`` and ``VEGAS``, as the kernel reports them.
+
+    The result is ``None`` if the connection is not established.
+    """
     try:
         raw = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO.size)
         cells = INFO.unpack(raw)
