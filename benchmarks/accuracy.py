@@ -14,9 +14,10 @@ source at a drop-tail link.  Cases are drawn by ``default_rng([seed, family, ind
 of ``SEED`` were looked at while the simulator was built, the even-numbered half more than the
 odd-numbered half.  The cases of ``--fresh`` were not.
 
-A measurement is the mean of 5 runs of ns-2 with starts jittered by up to 0.5 s, or of 20 runs under
-RED and if a throughput's coefficient of variation is above 2 %.  The simulator draws its own start
-times (``OTHER_DRAWS``), because a user does not know those of a measurement either.
+A measurement is the mean of 5 runs of ns-2.  It is the mean of 20 runs if the queue is RED, or if a
+throughput's coefficient of variation over 5 runs is above 2 %.  In each run, each flow starts later
+by a random time of up to 0.5 s.  The simulator draws start times of its own (``OTHER_DRAWS``),
+because a user does not know those of a measurement either.
 """
 
 from __future__ import annotations
@@ -82,7 +83,10 @@ GOALS = {  # goals for the mean error of each family, by model
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """The result of one case: the model's error, and the measurement's standard error."""
+    """The result of one case: the model's error, and the measurement's standard error.
+
+    If the model has no answer, all numbers but ``cpu`` are NaN.
+    """
 
     family: str
     index: int
@@ -90,7 +94,7 @@ class Outcome:
     se: float  # standard error of the measurement, in the units of ``error``
     spread: float  # largest coefficient of variation of a throughput over ns-2's runs
     base_error: float  # of the over-estimates of baseRTT, over their mean; NaN if not measured
-    cpu: float  # seconds of the model's answer
+    cpu: float  # CPU seconds of the model's answer
 
 
 def _answer(scenario: Scenario, model: str, options: dict[str, Any]) -> Prediction:
@@ -129,9 +133,12 @@ def judge(
     prediction = _answer(change(asked) if change else asked, model, options)
     cpu = time.process_time() - began
     if prediction.throughput is None or not np.isfinite(prediction.throughput).all():
-        return Outcome(family, index, np.nan, np.nan, np.nan, np.nan, cpu)
+        return Outcome(
+            family, index, error=np.nan, se=np.nan, spread=np.nan, base_error=np.nan, cpu=cpu
+        )
     rates, runs = np.asarray(prediction.throughput), np.array(known["runs"])
-    error, se = (_ratio_error if family in JUDGED_BY_RATIO else _rate_error)(scenario, rates, runs)
+    error_and_se = _ratio_error if family in JUDGED_BY_RATIO else _rate_error
+    error, se = error_and_se(scenario, rates, runs)
     base_error = np.nan
     if known["base"] is not None:
         rtt = np.array([member.rtt for member in scenario.members])

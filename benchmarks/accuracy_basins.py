@@ -77,7 +77,8 @@ def draw(family: str, rng: np.random.Generator) -> tuple[str, str]:
     if family in ("hold", "threshold"):
         buffer, law_b, rtt_b = int(rng.integers(15, 35)), "reno", rtt_a
     if family == "threshold":
-        # Vegas begins to lose at alpha (3 - 2 lambda); a loss multiplies its window by lambda
+        # Beside Reno, Vegas loses packets in buffers below about alpha (3 - 2 lambda) packets,
+        # where lambda is the factor by which a loss multiplies its window.
         beta = alpha
         buffer = int(rng.integers(2, 4)) * alpha + 1
     if family == "whole windows":
@@ -96,8 +97,8 @@ def draw(family: str, rng: np.random.Generator) -> tuple[str, str]:
 
 
 # why the outcome may depend on the starts: two Vegas with whole windows, or with alpha < beta and
-# different RTTs; Vegas beside Reno with alpha < beta, or at buffers at which Vegas begins to lose;
-# phase effects between two loss-based flows
+# different RTTs; Vegas beside Reno with alpha < beta, or in buffers near the largest in which Vegas
+# loses packets; phase effects between two loss-based flows
 FAMILIES = ("whole windows", "bands", "hold", "threshold", "phases")
 
 

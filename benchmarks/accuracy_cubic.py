@@ -55,7 +55,7 @@ def case(law: str, index: int, waits: bool = True) -> Scenario:
 
     With ``waits`` senders wait at random before they send, up to a packet's transmission time.
     """
-    rng = np.random.default_rng([SEED, 4 if law == "alone" else AGAINST.index(law), index])
+    rng = np.random.default_rng([SEED, FAMILIES.index(law), index])
     capacity = float(np.round(np.exp(rng.uniform(np.log(200), np.log(3000)))))
     rtt, buffer = float(np.round(rng.uniform(0.03, 0.2), 4)), float(rng.integers(12, 81))
     alpha, wait = float(rng.integers(2, 6)), 1.0 / capacity if waits else 0.0

@@ -42,6 +42,7 @@ def draw(seed: int, k: int) -> Scenario:
         laws = ["vegas" if law == "vegas" else "reno" for law in laws]
 
     def rtt() -> float:
+        """A random RTT, s."""
         return float(np.round(rng.uniform(0.02, 0.2), 3))
 
     common = rtt()
@@ -72,9 +73,9 @@ def long_run(scenario: Scenario) -> Floats:
         scenario.run, duration=last_start + span, warmup=last_start + span / TIMES_AS_LONG
     )
     counted = run(replace(scenario, flows=flows, run=timing)).flows
-    rates: Floats = (counted["delivered"] - counted["mark_delivered"]) / (
-        span - span / TIMES_AS_LONG
-    )
+    # packets delivered after the warm-up, when ``mark_delivered`` was noted
+    packets = counted["delivered"] - counted["mark_delivered"]
+    rates: Floats = packets / (span - span / TIMES_AS_LONG)
     return rates
 
 

@@ -31,6 +31,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -112,14 +113,19 @@ def answered(scenario: Scenario, model: str, starts: str) -> Floats | None:
     return np.mean(np.array(found), axis=0)
 
 
-def one(
-    scenario: Scenario, model: str, starts: str, extra: float
-) -> tuple[tuple[float, float, float], str]:
-    """Three numbers of a case, and a line of text with the flows' rates.
+class Figures(NamedTuple):
+    """The numbers of a case in the table; the head of this file explains them."""
 
-    The numbers are the case's error, the uncertainty of the measured runs, and the part of the
-    error beyond this uncertainty (see the head of this file).  ``starts`` says whose start times
-    the model gets, and its RTTs are longer than the scenario's by ``extra`` seconds.
+    error: float
+    uncertainty: float  # of the measured runs
+    beyond: float  # the part of the error beyond this uncertainty
+
+
+def judged(scenario: Scenario, model: str, starts: str, extra: float) -> tuple[Figures, str]:
+    """Judge the model by a case: the case's figures, and a text with the flows' rates.
+
+    ``starts`` says whose start times the model gets: "drawn" or "measured" (``answered``).  The
+    model's RTTs are longer than the scenario's by ``extra`` seconds.
     """
     found = reference.lookup(scenario)
     if found is None:
@@ -128,12 +134,17 @@ def one(
     rates = answered(longer_rtts(scenario, extra), model, starts)
     took = time.process_time() - begun
     if rates is None:
-        return (np.nan, np.nan, np.nan), f"{model} does not answer"
+        return Figures(np.nan, np.nan, np.nan), f"{model} does not answer"
     measured, predicted = parts(found.throughput, scenario), parts(rates, scenario)
-    errors, sure = np.abs(measured - predicted), parts(found.throughput_se, scenario)
-    beyond = float(np.maximum(errors - sure, 0.0).max())
-    text = f"{np.round(measured, 3)} +- {sure.max():.3f}, {model} {np.round(predicted, 3)}"
-    return (float(errors.max()), float(sure.max()), beyond), f"{text}, {took:.1f} s"
+    # of each flow
+    errors, standard_errors = np.abs(measured - predicted), parts(found.throughput_se, scenario)
+    figures = Figures(
+        error=float(errors.max()),
+        uncertainty=float(standard_errors.max()),
+        beyond=float(np.maximum(errors - standard_errors, 0.0).max()),
+    )
+    text = f"{np.round(measured, 3)} +- {figures.uncertainty:.3f}, {model} {np.round(predicted, 3)}"
+    return figures, f"{text}, {took:.1f} s"
 
 
 def main() -> None:
@@ -150,15 +161,15 @@ def main() -> None:
     if extra:
         print(f"the model's RTTs are {1e6 * extra:.1f} us longer than the scenarios'")
     halves = HALVES if options.half == "both" else (options.half,)
-    rows: list[tuple[str, Floats]] = []
+    rows: list[tuple[str, Floats]] = []  # a family, and [figure, case] the figures of its cases
     for family in options.family:
-        some = []  # by case: error, ``sure`` and ``beyond``
+        of_cases = []
         for scenario in cases(family, halves, options.seed):
-            figures, text = one(scenario, options.model, options.starts, extra)
-            some.append(figures)
-            print(f"{scenario.name}: {figures[0]:.3f}  {text}", flush=True)
-        if some:
-            rows.append((family, np.array(some).T))
+            figures, text = judged(scenario, options.model, options.starts, extra)
+            of_cases.append(figures)
+            print(f"{scenario.name}: {figures.error:.3f}  {text}", flush=True)
+        if of_cases:
+            rows.append((family, np.array(of_cases).T))
     if not rows:
         parser.error(f"no stored runs of seed {options.seed}")
     rows.append(("all", np.concatenate([row for _, row in rows], axis=1)))
@@ -167,14 +178,14 @@ def main() -> None:
         "| beyond: mean | largest |"
     )
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for family, (errors, sure, beyond) in rows:
+    for family, (errors, uncertainties, beyond) in rows:
         print(
             f"| {family} | {errors.size} | {errors.mean():.3f} | {np.median(errors):.3f} "
-            f"| {errors.max():.3f} | {sure.mean():.3f} | {beyond.mean():.3f} "
+            f"| {errors.max():.3f} | {uncertainties.mean():.3f} | {beyond.mean():.3f} "
             f"| {beyond.max():.3f} |"
         )
-    every = rows[-1][1][0]
-    mean, largest = _met(every.mean() <= MEAN_GOAL), _met(every.max() <= LARGEST_GOAL)
+    _, (all_errors, _, _) = rows[-1]
+    mean, largest = _met(all_errors.mean() <= MEAN_GOAL), _met(all_errors.max() <= LARGEST_GOAL)
     print(f"goal {MEAN_GOAL} {mean}, {LARGEST_GOAL} {largest}")
 
 

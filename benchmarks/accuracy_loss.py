@@ -14,6 +14,8 @@ runs and on the start times do not count. ``random-loss`` makes no prediction fo
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from vegasmodel.packets import ns2
@@ -42,11 +44,15 @@ def case(band: int, index: int) -> Scenario:
     return Scenario((Link(capacity, buffer=buffer, loss=loss),), (flow,), run=Run(300.0, 60.0))
 
 
-def errors(scenario: Scenario) -> dict[str, tuple[float, bool]]:
-    """Each model's error, and whether the model reports an assumption that does not hold.
+class Error(NamedTuple):
+    """The error of a model in a case, and whether the model reports a broken assumption."""
 
-    Models without a prediction for the scenario are left out.
-    """
+    size: float  # |model/ns-2 - 1|
+    reported: bool  # whether an assumption does not hold, other than those in ``CHANCE``
+
+
+def errors(scenario: Scenario) -> dict[str, Error]:
+    """The error of each model, by its name; models without a prediction are left out."""
     often = float(scenario.links[0].loss) >= OFTEN
     measured = ns2.run(scenario.replace({"run.runs": MANY_RUNS if often else 5})).throughput
     scenario = scenario.replace({"run.runs": MANY_RUNS}) if often else scenario
@@ -57,7 +63,7 @@ def errors(scenario: Scenario) -> dict[str, tuple[float, bool]]:
             continue
         error = abs(float(answer.throughput[0] / measured[0]) - 1.0)
         failed = {a.name for a in answer.assumptions if a.holds is False} - set(CHANCE)
-        found[model] = error, bool(failed)
+        found[model] = Error(error, bool(failed))
         print(
             f"{scenario.flows[0].law} {scenario.links[0].loss}: ns2 {measured[0]:.4g}, "
             f"{model} {answer.throughput[0]:.4g} {' '.join(sorted(failed))}",
@@ -73,10 +79,11 @@ def main() -> None:
         some = [errors(case(band, index)) for index in range(CASES)]
         row = f"| {100 * low:g} to {100 * high:g} % |"
         for model in MODELS:
-            known = np.array([one[model][0] for one in some if model in one])
-            unreported = [one[model][0] for one in some if model in one and not one[model][1]]
+            known = [of_case[model] for of_case in some if model in of_case]
+            sizes = np.array([error.size for error in known])
+            unreported = [error.size for error in known if not error.reported]
             largest = f"{max(unreported):.2f}" if unreported else "none"
-            row += f" {known.mean():.2f} ({known.max():.2f}) | {largest} |"
+            row += f" {sizes.mean():.2f} ({sizes.max():.2f}) | {largest} |"
         rows.append(row)
     print("\n| loss |" + "".join(f" `{model}` | unreported |" for model in MODELS))
     print("| --- |" + " ---: | ---: |" * len(MODELS))

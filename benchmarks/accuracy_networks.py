@@ -31,6 +31,7 @@ Rng = np.random.Generator
 
 
 def _rtt(rng: Rng, low: float = 0.05, high: float = 0.15) -> float:
+    """A random RTT from ``low`` to ``high`` seconds, to a tenth of a millisecond."""
     return float(np.round(rng.uniform(low, high), 4))
 
 
@@ -49,7 +50,10 @@ def chain(rng: Rng, n: int, queue: DropTail | Red) -> tuple[Link, ...]:
 
 
 def _lot(rng: Rng, laws: tuple[str, str]) -> Scenario:
-    """A parking lot: one group crosses all links, and each link has a group of its own."""
+    """A parking lot: one group crosses all links, and each link has a group of its own.
+
+    ``laws`` are the congestion control of the first group, and that of all others.
+    """
     n, count = int(rng.integers(2, 4)), int(rng.integers(1, 4))
     queue = Red(5.0, 15.0) if rng.random() < 0.25 else DropTail()
     links = chain(rng, n, queue)

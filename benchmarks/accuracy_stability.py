@@ -1,13 +1,16 @@
-"""Checks the stability boundary with the simulator ``delayed``, 2 % inside and 2 % outside of it.
+"""Checks the boundary of stability with the simulator ``delayed``, 2 % away from it on both sides.
 
-python -m benchmarks.accuracy_stability [POINTS [SEED]]
+    python -m benchmarks.accuracy_stability [POINTS [SEED]]
 
 The random scenarios are of four families: Vegas alone on a drop-tail link, with and without random
-loss; Reno under RED; Vegas and Reno under RED.  ``hopf.crossings`` finds where the equilibrium
-loses its stability as the capacity (drop-tail) or all RTTs (RED) are scaled.  The simulator then
-starts at the equilibrium of a link whose capacity differs by 1e-5, a disturbance that excites all
-modes alike.  The growth rate of the queue's oscillation is compared with the real part of the
-rightmost characteristic root.  The exit status is 1 if a sign is wrong.
+loss; Reno under RED; Vegas and Reno under RED.  In each, one factor varies: on the capacity, or on
+all RTTs if the queue is RED.  ``hopf.crossings`` finds at which factor the equilibrium loses its
+stability.
+
+The simulator ``delayed`` is then run with a factor 2 % smaller, and with one 2 % larger.  It starts
+at the equilibrium of a link whose capacity differs by 1e-5.  This is a disturbance of all modes
+alike.  The growth rate of the queue's oscillation is compared with the real part of the rightmost
+characteristic root.  The exit status is 1 if the two differ in their sign.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Compares closed forms with the continuous fluid model where all their assumptions hold.
+"""Compares closed forms with the continuous form of ``fluid`` where all their assumptions hold.
 
-python -m benchmarks.closed_forms [CASES [SEED]]
+    python -m benchmarks.closed_forms [CASES [SEED]]
 
-The random scenarios follow the papers' laws on one drop-tail link.  They have one to six Vegas
-flows that start together or one after another, with alpha = beta or alpha < beta, baseRTTs measured
-or given, and any buffer; or they have Vegas beside Reno.  If an adapter says that every assumption
-holds, its throughputs must agree with the fluid model's within 2 %, or its range must contain them.
-The exit status is 1 if some do not.
+The scenarios are random, with the variant ``paper`` at one drop-tail link.  They have one to six
+Vegas flows that start together or one after another, with alpha = beta or alpha < beta, baseRTTs
+measured or given, and any buffer; or they have Vegas beside Reno.  If the prediction of a closed
+form says that every assumption holds, its throughputs must agree with those of ``fluid`` within
+2 %.  If it gives a range of throughputs, the range must contain those of ``fluid``, or miss them by
+at most 2 %.  The exit status is 1 if some prediction does not agree.
 """
 
 from __future__ import annotations

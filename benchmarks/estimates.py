@@ -1,6 +1,6 @@
 """Measures the errors of estimates from traces, and their effect on the simulator ``rounds``.
 
-python benchmarks/estimates.py
+    python benchmarks/estimates.py
 
 The capacity, buffer, rtt, alpha and beta are removed from scenario files and estimated from traces
 of the same scenarios.  The traces are stored ones of the Linux kernel and new ones of ns-2.  The

@@ -1,12 +1,12 @@
-"""Compares the fluid model's speed with that of other programs.
+"""Compares the speed of the simulator ``fluid`` with that of other programs.
 
     python benchmarks/fluid.py [--quick]
 
-The first of the other programs is in this file: it makes fixed Euler steps of 0.01 ms over Python
-lists. The second is ns-2, if it is installed. Times are CPU seconds of a second call, when the code
-is compiled; other work on the machine hardly changes them. The speed of a batch is the simulated
-time of all its flows, in flow-seconds, divided by the CPU time per core; the next line has the
-speed by wall time. Some lines end with our goal for their value.
+The other programs are the simulator ``rounds``, ns-2 (if it is installed), and a program in this
+file that makes Euler steps of 0.01 ms over Python lists. Times are CPU seconds of a second call,
+when the code is compiled; other work on the machine hardly changes them. The speed of a batch is
+the simulated time of all its flows, in flow-seconds, divided by the CPU time per core; the next
+line has the speed by wall time. Some lines end with our goal for their value.
 """
 
 from __future__ import annotations

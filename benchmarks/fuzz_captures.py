@@ -1,11 +1,11 @@
 """Tests the trace readers on many random captures and logs whose packet counts are known.
 
-python benchmarks/fuzz_captures.py --count 10000
-python benchmarks/fuzz_captures.py --kind ss   # flowmon, ns3_ascii, iperf3, tcp_probe
+    python benchmarks/fuzz_captures.py --count 10000
+    python benchmarks/fuzz_captures.py --kind ss   # or flowmon, ns3_ascii, iperf3, tcp_probe
 
-Delivered bytes must be exact.  Sent and retransmitted bytes must be exact if the capture shows
-them, and otherwise exact or reported as unknown.  The seed of a capture that is read wrongly is
-printed, and the exit status is 1.
+The bytes that a reader counts as delivered must be exact.  The bytes that it counts as sent and as
+retransmitted must be exact if the capture shows them; otherwise the reader may also report that
+they are unknown.  If a capture is read wrongly, its seed is printed, and the exit status is 1.
 """
 
 from __future__ import annotations

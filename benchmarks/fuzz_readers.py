@@ -1,12 +1,17 @@
 """Fuzzes the trace readers: every mutated trace must be read or refused with a clear error.
 
-python benchmarks/fuzz_readers.py --count 1000000          # random edits of valid traces
-python benchmarks/fuzz_readers.py --guided --count 100000  # led by coverage: fuzz_guided.py
+    python benchmarks/fuzz_readers.py --count 1000000          # random edits of valid traces
+    python benchmarks/fuzz_readers.py --guided --count 100000  # led by coverage: fuzz_guided.py
 
-An input is "wrong" if the reader raises another exception or a warning, prints a message of several
-lines, takes over 2 s of CPU time or over 500 MB of memory, starts a process, opens a connection,
-writes a file or compiles code.  Wrong inputs are kept in ``out/fuzz``, and the exit status is 1.
-One input in a thousand has nearly a megabyte.
+An input counts as "wrong" if its reader
+
+- raises another exception than ``TraceError``, or a warning,
+- gives an error message of several lines,
+- takes over 2 s of CPU time, or over 500 MB of memory,
+- starts a process, opens a connection, writes a file or compiles code.
+
+Wrong inputs are kept in ``out/fuzz``, and the exit status is then 1.  One input in a thousand has
+nearly a megabyte.
 
 A process reads thousands of inputs, and its memory also holds the test tools and compiled code.  If
 it exceeds 500 MB, the input is read again in a process that does nothing else, and the memory of

@@ -1,4 +1,4 @@
-"""Shows how much ns-2's results change if one parameter has its default of 2.35, not its old one.
+"""Shows how much ns-2's results change if one parameter has the default of ns-2 2.35.
 
     python -m benchmarks.old_defaults        # the tables of docs/ns2.md, in a few CPU minutes
 

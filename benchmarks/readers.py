@@ -1,6 +1,6 @@
 """Measures speed and memory of the trace readers beside the usual way to read the same file.
 
-python benchmarks/readers.py [--megabytes 200]
+    python benchmarks/readers.py [--megabytes 200]
 
 The usual way is pandas.read_csv (C engine) for an ns-2 event trace, and a dpkt loop that parses
 Ethernet, IP and TCP for pcap.  Each reading is a process of its own, so that its peak memory can be

@@ -78,7 +78,9 @@ def reference(alpha: np.ndarray, x: np.ndarray, c: float, gap: float) -> list[de
         a, capacity = [decimal.Decimal(v) for v in alpha.tolist()], decimal.Decimal(c)
         exact = [Fraction(v) for v in x.tolist()]
         top = max(exact)
-        d = [_decimal(top - v) for v in exact]
+        d = [_decimal(top - v) for v in exact]  # top - x of each flow
+        # The bracket of g: the flows with d = 0 alone have at most the capacity, so g is at least
+        # the sum of their alphas over it. If all flows had d = 0, g would be largest.
         pole = sum((v for v, w in zip(a, d, strict=True) if w == 0), decimal.Decimal(0))
         low, high = pole / capacity, sum(a) / capacity
         g = decimal.Decimal(gap) if gap > 0 else (low * high).sqrt()
@@ -115,9 +117,10 @@ def units(rates: np.ndarray, exact: list[decimal.Decimal]) -> float:
 
 
 def campaign(count: int, seed: int) -> dict[str, tuple[int, float, int]]:
-    """For each family: number of cases, worst error in units in the last place, flagged cases.
+    """Compare ``count`` random cases with the reference; return three numbers for each family.
 
-    A case is flagged if the solver's status says that it did not converge.
+    They are the number of its cases, the largest error in units in the last place, and the number
+    of flagged cases.  A case is flagged if the solver's status says that it did not converge.
     """
     rng, found = np.random.default_rng(seed), dict.fromkeys(FAMILIES, (0, 0.0, 0))
     for number, n in enumerate(sizes(rng, count)):
