@@ -331,21 +331,23 @@ def _time_after_loss(scenario: Scenario, member: Member, bottleneck: Link, share
     The result is 0 if no packet can be lost, if a loss does not reduce the window, if the receiver
     limits the window to W, or if the law grows in another way.
     """
-    group, path, queue = member.flow, scenario.path(member.flow), bottleneck.queue
-    lost, T, law, b = max(link.loss for link in path), member.rtt, find(group.law), group.decrease
-    full = queue.max_threshold if isinstance(queue, Red) else bottleneck.buffer
-    adds_delay = isinstance(queue, DropTail | Red) and math.isfinite(full)
-    W = share * (T + (full / bottleneck.capacity if adds_delay else 0.0))
-    lossless = all(link.lossless for link in path) or b >= 1.0
+    group, queue, T = member.flow, bottleneck.queue, member.rtt
+    law, b, path = find(group.law), group.decrease, scenario.path(group)
+    longest = queue.max_threshold if isinstance(queue, Red) else bottleneck.buffer  # packets
+    adds_delay = isinstance(queue, DropTail | Red) and math.isfinite(longest)
+    Q = longest / bottleneck.capacity if adds_delay else 0.0
+    W = share * (T + Q)
     grows = law.per_ack == "one a window" or law.is_cubic
-    if not grows or lossless or group.max_window <= W:
+    may_be_cut = b < 1.0 and not all(link.lossless for link in path)
+    if not grows or not may_be_cut or group.max_window <= W:
         return 0.0
-    W = min(W, math.sqrt(1.5 / lost) if lost else math.inf)
-    queued = min(max(share * T, b * W), W)  # the window at which the queue begins
-    # the integral over w: of T up to the window ``queued``, of w/share from there on
-    time = T * (queued - b * W) + (W**2 - queued**2) / (2.0 * share)
+    p = max(link.loss for link in path)
+    W = min(W, math.sqrt(1.5 / p) if p else math.inf)
+    no_queue = min(max(share * T, b * W), W)  # the largest window without a queue
+    # the integral over w: of T up to the window ``no_queue``, of w/share from there on
+    time = T * (no_queue - b * W) + (W**2 - no_queue**2) / (2.0 * share)
     if law.is_cubic:
         # ``time`` is for one packet per round trip, not for 3 (1 - b)/(1 + b) packets
-        friendly = time * (1.0 + b) / (3.0 * (1.0 - b))
-        return min(math.cbrt((1.0 - b) * W / cubic.C), friendly)
+        like_reno = time * (1.0 + b) / (3.0 * (1.0 - b))
+        return min(math.cbrt((1.0 - b) * W / cubic.C), like_reno)
     return time

@@ -188,19 +188,19 @@ def _write_estimates(
     notes, run = Notes(), dict[str, str]()
     for entry in filled:
         if entry.key.startswith("run."):
-            run[entry.key[4:]] = _seconds_as_text(entry.value)
-            notes["", 0, entry.key[4:]] = entry.how
+            key = entry.key.removeprefix("run.")
+            run[key], notes["", 0, key] = _seconds_as_text(entry.value), entry.how
             continue
         place = _split_key(entry.key)
-        if place is not None:
-            kind, i, key = place
-            table[kind][i][key], notes[place] = _written(entry, scenario.packet_size)
-            if key == "buffer" and part_of_rtt:
-                table[kind][i][key], notes[place] = "1 BDP", GUESS
-            elif key == "buffer" and table[kind][i][key] == "inf":
-                table[kind][i][key], notes[place] = _never_full_buffer(
-                    entry, scenario, notes[place]
-                )
+        if place is None:
+            continue
+        kind, i, key = place
+        value, note = _written(entry, scenario.packet_size)
+        if key == "buffer" and part_of_rtt:
+            value, note = "1 BDP", GUESS
+        elif key == "buffer" and value == "inf":
+            value, note = _never_full_buffer(entry, scenario, note)
+        table[kind][i][key], notes[place] = value, note
     if run:
         table["run"] = run | table.get("run", {})
     return notes

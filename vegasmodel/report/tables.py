@@ -278,8 +278,8 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int) -> 
         rows += _jain_and_load(scenario, models)
         heads = [f"{_cut(r.model, 11)}\npkt/s" for r in models]
         tables.append(table(["group", *heads], rows, "Mean per flow"))
-    room = max((width - 16) // 12, 1)  # columns; each model has two
-    for models in (shown[i : i + room // 2] for i in range(0, len(shown), max(room // 2, 1))):
+    fit = max((width - 16) // 24, 1)  # now each model has two columns of 12 characters
+    for models in (shown[i : i + fit] for i in range(0, len(shown), fit)):
         rows = [[g, *(cell for r in models for cell in _rate_and_share(r, g))] for g in groups]
         heads = [f"{_cut(r.model, 11)}\n{unit}" for r in models for unit in ("Mbit/s", "share")]
         tables.append(table(["group", *heads], rows, "Groups, all flows together"))
