@@ -45,10 +45,12 @@ LITERAL = re.compile(r"(``[^`]+``)(\w?)")  # a code, and a letter right behind i
 
 
 def as_printed(lines: list[str]) -> list[str]:
-    """A docstring in which every indented block, an equation mostly, keeps its lines.
+    """The lines of a docstring, changed so that Sphinx shows the text as we have written it.
 
-    For this, the line ``::`` is put before the block, unless the block belongs to an item of a
-    list, or the line above it ends with ``::`` already.
+    Sphinx would join the lines of an indented block, which is mostly an equation. So the line
+    ``::`` is put before the block, unless the block belongs to an item of a list, or the line above
+    it ends with ``::`` already. Sphinx reads some characters as markup, so backslashes are put
+    before bars, and between a code in backquotes and a letter right behind it.
     """
     shown: list[str] = []
     lines = [LITERAL.sub(lambda m: m[1] + (m[2] and "\\ " + m[2]), line) for line in lines]
@@ -72,11 +74,16 @@ def as_printed(lines: list[str]) -> list[str]:
 def _docstring(
     _app: Any, _what: str, _name: str, _thing: Any, _opts: Any, lines: list[str]
 ) -> None:
+    """Change the lines of a docstring that Sphinx is about to show (``as_printed``)."""
     lines[:] = as_printed(lines)
 
 
 def _not_ours(_app: Any, what: str, _name: str, thing: Any, _skip: bool, _opts: Any) -> bool | None:
-    """Leave out what a class has from a class of Python, and not what it has from one of ours."""
+    """Whether Sphinx leaves out a member of a class; ``None`` leaves the decision to Sphinx.
+
+    Members that a class inherits from a class of Python or of a library are left out. Those that it
+    inherits from one of our classes are shown.
+    """
     owner = getattr(thing, "__objclass__", None) or getattr(thing, "func", thing)
     outside = not str(getattr(owner, "__module__", "")).startswith("vegasmodel")
     slot = inspect.isgetsetdescriptor(thing) or inspect.ismemberdescriptor(thing)
@@ -85,6 +92,7 @@ def _not_ours(_app: Any, what: str, _name: str, thing: Any, _skip: bool, _opts: 
 
 
 def _inline(writer: Any, node: Any) -> None:
+    """Write a formula within a line of text as MathML."""
     from docutils import nodes
 
     writer.body.append(mathml(node.astext()))
@@ -92,6 +100,7 @@ def _inline(writer: Any, node: Any) -> None:
 
 
 def _block(writer: Any, node: Any) -> None:
+    """Write a formula that stands by itself as MathML."""
     from docutils import nodes
 
     writer.body.append(f'<div class="formula">{mathml(node.astext(), block=True)}</div>')
@@ -99,7 +108,7 @@ def _block(writer: Any, node: Any) -> None:
 
 
 def setup(app: Any) -> None:
-    """Formulas as MathML, docstrings as they are printed."""
+    """Tell Sphinx, which calls this function, to use the functions above."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.connect("autodoc-process-docstring", _docstring)
     app.connect("autodoc-skip-member", _not_ours)
