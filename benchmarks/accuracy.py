@@ -120,9 +120,10 @@ def judge(
     throughput to the throughput of the other flows.  In the other families it is the root mean
     square error of the flows' throughputs, divided by their mean.
 
-    ``known`` is the stored measurement.  Of ``options``, ``change`` is a function that changes the
-    scenario for the model, and with ``same_draws`` the model gets the start times of ns-2's runs.
-    The other options switch off mechanisms of ``rounds``.
+    ``known`` is the stored measurement by ns-2: "runs" are the flows' throughputs in each run, and
+    "base" the flows' mean baseRTTs, or ``None``.  Of ``options``, ``change`` is a function that
+    changes the scenario for the model, and with ``same_draws`` the model gets the start times of
+    ns-2's runs.  The other options switch off mechanisms of ``rounds``.
     """
     change = options.pop("change", None)
     scenario = case(family, index, seed)
@@ -355,17 +356,32 @@ def main() -> None:
     """Run ns-2 if it is asked for, then print the errors of a model in each family."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--measure", action="store_true", help="run ns-2 where nothing is stored")
-    parser.add_argument("--refine", action="store_true", help="20 seeds where 5 spread by > 2 %%")
+    parser.add_argument(
+        "--refine", action="store_true", help="run ns-2 20 times where 5 runs differ much"
+    )
     parser.add_argument("--ablations", action="store_true", help="switch mechanisms off in turn")
     parser.add_argument("--cases", action="store_true", help="print every case")
     parser.add_argument(
-        "--fresh", type=at_least(0), default=SEED, metavar="SEED", help="another seed's cases"
+        "--fresh",
+        type=at_least(0),
+        default=SEED,
+        metavar="SEED",
+        help="draw the cases from this seed",
     )
-    parser.add_argument("--same-starts", action="store_true", help="starts as in the runs of ns-2")
-    parser.add_argument("--again", nargs="+", metavar=("RUNS", "CASE"), help="runs, then cases")
+    parser.add_argument(
+        "--same-starts", action="store_true", help="use the start times of ns-2's runs"
+    )
+    parser.add_argument(
+        "--again",
+        nargs="+",
+        metavar=("RUNS", "CASE"),
+        help="run ns-2 again: how often, then which cases",
+    )
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--processes", type=at_least(1), default=2)
-    parser.add_argument("--model", choices=tuple(GOALS), default="rounds", help="which to judge")
+    parser.add_argument(
+        "--model", choices=tuple(GOALS), default="rounds", help="the model to judge"
+    )
     options = parser.parse_args()
     if options.again:
         runs, keys = _runs_and_cases(options.again, parser)

@@ -186,11 +186,15 @@ def verdict(p: list[float]) -> str:
 def main() -> None:
     """Print whether model and ns-2 agree in each random network, then in how many they do not."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--cases", type=at_least(1), default=4, help="of each family, multistable")
+    parser.add_argument(
+        "--cases", type=at_least(1), default=4, help="multistable cases of each family"
+    )
     parser.add_argument("--starts", type=at_least(1), default=200)
     parser.add_argument("--seed", type=at_least(0), default=1)
     parser.add_argument("--model", default="rounds", choices=("rounds", "fluid"))
-    parser.add_argument("--family", choices=FAMILIES, help="this one alone; default: all")
+    parser.add_argument(
+        "--family", choices=FAMILIES, help="this family only; default: all families"
+    )
     parser.add_argument("--threads", type=at_least(1), default=1, help="runs at a time")
     options = parser.parse_args()
     results: list[tuple[float, float]] = []  # of each multistable case, as ``compared`` returns it

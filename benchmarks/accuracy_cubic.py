@@ -155,7 +155,7 @@ def errors(
 def main() -> None:
     """Print the errors of each family of cases, then the table of the docs."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=at_least(1), default=40, help="of each family")
+    parser.add_argument("--cases", type=at_least(1), default=40, help="cases of each family")
     parser.add_argument("--against", choices=FAMILIES, nargs="*", default=FAMILIES)
     parser.add_argument("--engine", choices=("ns2", "ns3"), default="ns2")
     options = parser.parse_args()

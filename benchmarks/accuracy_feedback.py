@@ -69,7 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--cases", type=at_least(2, CASES), default=CASES)
     parser.add_argument("--families", nargs="+", default=FAMILIES, choices=FAMILIES)
-    parser.add_argument("--list", action="store_true", help="every case")
+    parser.add_argument("--list", action="store_true", help="print every case")
     options = parser.parse_args()
     stored = load(SEED)
     print(f"{'family':10s}{'cases':>6s}" + "".join(f"{name:>18s}" for name in ENGINES) + "  nearer")

@@ -57,7 +57,8 @@ def noise(rng: Rng, flow: Flow, scenario: Scenario) -> Flow:
 def access(rng: Rng, flow: Flow, scenario: Scenario) -> Flow:
     """The flow with the default wait, and slow access links.
 
-    They are not so slow that the transmission times there are longer than the flow's RTT.
+    The links' rate is drawn between a fifth of the flow's fair share and twice the capacity of the
+    bottleneck. A packet's transmission time there is at most a quarter of the least RTT.
     """
     capacity, n = scenario.links[0].capacity, len(scenario.members)
     least = max(0.2 * capacity / n, 4.0 / min(m.rtt for m in scenario.members))
@@ -133,10 +134,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kinds", choices=tuple(KINDS), nargs="*", default=tuple(KINDS))
     parser.add_argument("--families", choices=RUN_FAMILIES, nargs="*", default=RUN_FAMILIES)
-    parser.add_argument("--cases", type=at_least(1), default=CASES, help="of each kind and family")
+    parser.add_argument(
+        "--cases", type=at_least(1), default=CASES, help="cases of each kind and family"
+    )
     parser.add_argument("--seed", type=at_least(0), default=SEED)
     parser.add_argument(
-        "--runs", type=at_least(2), help="of ns-2 and of each model, for every case"
+        "--runs", type=at_least(2), help="runs of ns-2, and of each model, for every case"
     )
     parser.add_argument("--each", action="store_true", help="print every case")
     options = parser.parse_args()

@@ -91,8 +91,9 @@ class Pieces(NamedTuple):
     """How the scatter of the pieces of a run compares with that over runs."""
 
     covered: float  # part of runs and flows whose 95 % interval, by the pieces, holds the truth
-    ratio: float  # standard deviation over the runs over that expected from pieces; median flow
-    lag: float  # correlation of successive pieces of a run; median flow
+    # the standard deviation over the runs, divided by that expected from pieces; median over flows
+    ratio: float
+    lag: float  # correlation of successive pieces of a run; median over flows
 
 
 def rates(scenario: Scenario, runs: int) -> tuple[Floats, Floats]:

@@ -154,7 +154,9 @@ def main() -> None:
     parser.add_argument("--family", choices=FAMILIES, nargs="*", default=FAMILIES)
     parser.add_argument("--model", choices=("rounds", "fluid"), default="rounds")
     parser.add_argument("--starts", choices=("drawn", "measured"), default="drawn")
-    parser.add_argument("--seed", type=at_least(0), help="of the draw; default: every")
+    parser.add_argument(
+        "--seed", type=at_least(0), help="only the networks of this seed; default: of every seed"
+    )
     parser.add_argument("--host-time", action="store_true", help="add the hosts' time to each RTT")
     options = parser.parse_args()
     extra = host_time() if options.host_time else 0.0

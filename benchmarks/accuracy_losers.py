@@ -69,8 +69,10 @@ def main() -> None:
     """
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--families", choices=tuple(DRAWN), nargs="*", default=tuple(DRAWN))
-    parser.add_argument("--cases", type=at_least(1), default=CASES, help="of each family")
-    parser.add_argument("--seed", type=at_least(0), help="of all families; default: one for each")
+    parser.add_argument("--cases", type=at_least(1), default=CASES, help="cases of each family")
+    parser.add_argument(
+        "--seed", type=at_least(0), help="seed of all families; default: each has its own"
+    )
     options = parser.parse_args()
     for family in options.families:
         seed = DRAWN[family] if options.seed is None else options.seed

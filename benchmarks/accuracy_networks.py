@@ -216,7 +216,7 @@ def error(scenario: Scenario) -> tuple[float, float, float]:
 def main() -> None:
     """Print for each kind of network the errors of ``rounds`` against ns-2, and times of runs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--cases", type=at_least(1), default=8, help="of each kind")
+    parser.add_argument("--cases", type=at_least(1), default=8, help="cases of each kind")
     parser.add_argument("--kind", choices=tuple(KINDS), action="append")
     options = parser.parse_args()
     answer(parking_vegas(np.random.default_rng(0)), runs=1)  # compiles

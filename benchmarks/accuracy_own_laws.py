@@ -202,8 +202,15 @@ def row(law: str, rival: str, networks: int) -> str:
 def main() -> None:
     """Print each case, then the table of mean errors."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--networks", type=at_least(1), default=NETWORKS, help="of each family")
-    parser.add_argument("laws", nargs="*", default=LAWS, help=f"of {', '.join(LAWS)}")
+    parser.add_argument(
+        "--networks",
+        type=at_least(1),
+        default=NETWORKS,
+        help="how many networks of each family to draw",
+    )
+    parser.add_argument(
+        "laws", nargs="*", default=LAWS, help=f"which of {', '.join(LAWS)}; default: all"
+    )
     given = parser.parse_args()
     for law in given.laws:
         if law not in LAWS:

@@ -17,6 +17,7 @@ def at_least(least: int, most: int | None = None) -> Callable[[str], int]:
     allowed = f"a whole number from {least} {'on' if most is None else f'to {most}'}"
 
     def number(text: str) -> int:
+        """The number in ``text``, for ``argparse``."""
         try:
             value = int(text)
         except ValueError:

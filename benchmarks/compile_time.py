@@ -99,7 +99,12 @@ def main() -> None:
     machine's speed (``pace``).
     """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--functions", type=int, default=0, help="show those that took longest")
+    parser.add_argument(
+        "--functions",
+        type=int,
+        default=0,
+        help="how many of the functions that took longest to show",
+    )
     most = parser.parse_args().functions
     print(f"{'model':<16}{'first, s':>10}{'compiling':>11}{'second, s':>11}{'pace, s':>9}   goal")
     for model, variant, feature, goal in CASES:

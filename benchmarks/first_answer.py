@@ -92,7 +92,9 @@ def main() -> None:
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=at_least(1), default=3)
-    parser.add_argument("--other", metavar="PYTHON", help="of another checkout's environment")
+    parser.add_argument(
+        "--other", metavar="PYTHON", help="the Python of another checkout's environment"
+    )
     options = parser.parse_args()
     if options.other and not shutil.which(options.other):
         parser.error(f"--other: '{options.other}' is not allowed; a Python interpreter")

@@ -43,7 +43,7 @@ def main() -> int:
     """Make random captures or logs, read them, compare the counts and print a summary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first input")
     parser.add_argument("--kind", default="pcap", choices=("pcap", *logs.KINDS))
     options = parser.parse_args()
     counts: collections.Counter[str] = collections.Counter()

@@ -219,7 +219,7 @@ def keep(data: bytes, name: str, number: str, reason: str) -> str:
     return f"{path}: {reason}"
 
 
-_watches: dict[str, Watch] = {}  # of this process
+_watches: dict[str, Watch] = {}  # the watch over each format's reader in this process
 
 
 def made(name: str, sample: bytes, rng: random.Random) -> bytes:
@@ -310,11 +310,15 @@ def main() -> int:
     """Fuzz all formats, add up the counts and print them; return 1 if an input went wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=100_000)
-    parser.add_argument("--guided", action="store_true", help="by coverage; needs atheris")
+    parser.add_argument(
+        "--guided", action="store_true", help="choose inputs by the code they reach; needs atheris"
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--minutes", type=float, default=1e9, help="stop after")
-    parser.add_argument("--format", choices=list(samples.every_format()), help="this one only")
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time")
+    parser.add_argument(
+        "--format", choices=list(samples.every_format()), help="test this format only"
+    )
     options = parser.parse_args()
     if options.processes < 1:
         parser.error(f"--processes: '{options.processes}' is not allowed; 1 or more")

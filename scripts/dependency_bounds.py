@@ -68,7 +68,9 @@ def tried(python: str, choice: str, wheel: Path, folder: Path) -> list[str]:
 def main() -> int:
     """Test every Python with each choice; return 1 if anything went wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--python", action="append", help="a version; may be given several times")
+    parser.add_argument(
+        "--python", action="append", help="version of Python; may be given several times"
+    )
     options = parser.parse_args()
     faults = []
     with tempfile.TemporaryDirectory() as name:

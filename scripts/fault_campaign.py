@@ -270,9 +270,11 @@ def _ended(line: str, place: Place, fault: str, allowed: set[int]) -> list[str]:
 def main() -> int:
     """Test all commands under all faults and print the counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--times", type=int, default=20, help="signals a command")
+    parser.add_argument("--times", type=int, default=20, help="how many signals each command gets")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="commands that begin so")
+    parser.add_argument(
+        "--only", default="", help="test only the command lines that begin with this text"
+    )
     options = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     rng = random.Random(options.seed)  # noqa: S311 - moments, no secrets

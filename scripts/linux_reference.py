@@ -63,11 +63,10 @@ def main(folder: Path) -> None:
             runs.setdefault(row["run"], []).append(row)
     sums = []  # lines with the checksums
     for run, rows in runs.items():
-        named = zip(("first", "second"), rows, strict=True)
-        flows = "".join(
-            (FLOW if row["initcwnd"] == "0" else FLOW + WINDOW).format(**row, name=name)
-            for name, row in named
-        )
+        flows = ""
+        for name, row in zip(("first", "second"), rows, strict=True):
+            form = FLOW if row["initcwnd"] == "0" else FLOW + WINDOW  # 0: the kernel's own window
+            flows += form.format(**row, name=name)
         toml = SCENARIOS / f"{run}.toml"
         toml.write_text(SCENARIO.format(**rows[0], flows=flows), encoding="utf-8")
         raw = folder / f"{run}.csv"

@@ -148,10 +148,15 @@ def main() -> int:
     runner = commands.add_parser("run")
     runner.add_argument("folder", type=Path)
     runner.add_argument("files", nargs="+", type=Path)
-    runner.add_argument("--each", help="link.0.buffer=5 pkt,10 pkt: one scenario for each")
+    runner.add_argument(
+        "--each", help="a key and its values: run each scenario once for each value"
+    )
     runner.add_argument("--out", type=Path, required=True)
     runner.add_argument(
-        "--waits", type=int, metavar="PACKETS", help="instead: how the first sender's packets wait"
+        "--waits",
+        type=int,
+        metavar="PACKETS",
+        help="test the first sender's random waits by this number of packets",
     )
     runner.add_argument("--control", "-c", action="append", default=[], metavar="FLOW=NAME")
     options = parser.parse_args()

@@ -60,7 +60,8 @@ def draw(family: str, seed: int, k: int, default_waits: bool = False) -> Scenari
     """The ``k``-th random scenario of a family.
 
     It asks for two runs.  Each start is delayed by a random time of up to 5 s, or of up to 1 s in
-    the family ``arrivals``.
+    the family ``arrivals``.  The longest wait of the senders is drawn from ``WAIT``, or is 0 in a
+    quarter of the scenarios.  With ``default_waits`` it is a packet's transmission time.
     """
     rng = np.random.default_rng([seed, FAMILIES.index(family), k])
     arrive = family == "arrivals"
@@ -76,6 +77,7 @@ def draw(family: str, seed: int, k: int, default_waits: bool = False) -> Scenari
     between = float(np.round(rng.uniform(*BETWEEN), 1)) if arrive else 0.0
     flows = []
     for i, law in enumerate(who):
+        thresholds = {"alpha": alpha, "beta": beta} if law == "vegas" else {}
         flow = Flow(
             law,
             float(rtts[i % len(rtts)]),
@@ -85,12 +87,13 @@ def draw(family: str, seed: int, k: int, default_waits: bool = False) -> Scenari
             delayed_ack=delayed_ack,
             initial_window=window,
             start=i * between,
-            **({"alpha": alpha, "beta": beta} if law == "vegas" else {}),
+            **thresholds,
         )
         flows.append(flow)
-    last = between * (len(who) - 1)
+    last_start = between * (len(who) - 1)
+    warmup = last_start + 30.0 if arrive else 20.0
     jitter = 1.0 if arrive else 5.0
-    run = Run(last + 80.0, last + 30.0 if arrive else 20.0, runs=2, start_jitter=jitter)
+    run = Run(last_start + 80.0, warmup, runs=2, start_jitter=jitter)
     link = Link(capacity, buffer=buffer)
     return Scenario((link,), tuple(flows), PACKET, f"{family} {seed}/{k}", ACK, run)
 
@@ -100,8 +103,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--number", type=int, default=12, help="of each family")
-    parser.add_argument("--default-waits", action="store_true", help="up to a transmission time")
+    parser.add_argument(
+        "--number", type=int, default=12, help="how many networks of each family to draw"
+    )
+    parser.add_argument(
+        "--default-waits",
+        action="store_true",
+        help="let senders wait for up to a transmission time",
+    )
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     for family in FAMILIES:

@@ -25,7 +25,12 @@ def main() -> int:
     """Measure; the exit status is 2, with one line of error, if something is missing or fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("scenario", type=Path)
-    parser.add_argument("--out", type=Path, required=True, help="the samples; any trace reader's")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="file for the samples, which vegasmodel reads as a trace",
+    )
     parser.add_argument("--run", type=int, default=0, help="which of the scenario's runs, from 0")
     parser.add_argument(
         *("--control", "-c"), action="append", default=[], metavar="FLOW=NAME",

@@ -149,7 +149,7 @@ def main() -> int:
     keeper = commands.add_parser("store")
     keeper.add_argument("results", type=Path)
     keeper.add_argument("files", nargs="+", type=Path)
-    keeper.add_argument("--each", help="link.0.buffer=5 pkt,10 pkt: one scenario for each")
+    keeper.add_argument("--each", help="the key and its values, as given to debian.py run")
     commands.add_parser("table")
     commands.add_parser("arrivals")
     options = parser.parse_args()
