@@ -190,6 +190,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
     flows of finite size have delivered all their packets.
     """
     from vegasmodel.engines.rounds import answers
+    from vegasmodel.engines.rounds.assumptions import left_out
     from vegasmodel.engines.rounds.resolution import resolution
     from vegasmodel.engines.rounds.run import run
     from vegasmodel.engines.starts import start_times
@@ -217,7 +218,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
         "finished": answers.finished(totals),
         "queue": totals.of_links(totals.queues, links),
         "link": links,
-        "assumptions": answers.left_out(scenario),
+        "assumptions": left_out(scenario),
         "attrs": {
             "parts": resolution(scenario)[0] if parts is None else parts,
             "status": Status(totals.status).reason,
