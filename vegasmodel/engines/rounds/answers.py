@@ -285,29 +285,36 @@ def _queues(scenario: Scenario, outcomes: list[Totals]) -> Floats:
     """The mean number of packets that wait at each link after the warm-up, [run, link]."""
     names = [link.name for link in scenario.links]
     areas = np.array([one.of_links(waiting(one.routes.links), names) for one in outcomes])
-    spans = [one.scenario.run.duration - one.scenario.run.warmup for one in outcomes]
-    return np.asarray(areas / np.array(spans)[:, None])
+    return np.asarray(areas / _spans(outcomes)[:, None])
 
 
 def _behind_holes(scenario: Scenario, outcomes: list[Totals]) -> Floats:
     """Packets of each flow that arrived in the warm-up but were delivered after it, [n_flows].
 
     At the end of the warm-up they waited at the receiver, because an earlier packet was missing.
-    The result is the mean over the runs. As for other totals, the number of a shorter run is scaled
-    to the full time (``_means``).
+    The result is the mean over the runs, as for other totals (``_mean_total``).
     """
-    spans = np.array([one.scenario.run.duration - one.scenario.run.warmup for one in outcomes])
     held_back = np.array([one.flows["mark_beyond"] for one in outcomes])  # at the receivers
+    return _mean_total(scenario, outcomes, held_back)
+
+
+def _spans(outcomes: list[Totals]) -> Floats:
+    """The time after warm-up of each run, in seconds, [run]."""
+    return np.array([one.scenario.run.duration - one.scenario.run.warmup for one in outcomes])
+
+
+def _mean_total(scenario: Scenario, outcomes: list[Totals], totals: Floats) -> Floats:
+    """The mean over the runs of each flow's total, such as the packets delivered, [flow].
+
+    ``totals`` has a row for each run. Those of a shorter run are scaled to the full time.
+    """
     span = scenario.run.duration - scenario.run.warmup
-    mean: Floats = (held_back * (span / spans)[:, None]).mean(axis=0)
+    mean: Floats = (totals * (span / _spans(outcomes))[:, None]).mean(axis=0)
     return mean
 
 
 def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
-    """Fields of ``Prediction`` that are means over the runs, by their names.
-
-    Counts of a shorter run are scaled to the full time after warm-up.
-    """
+    """Fields of ``Prediction`` that are means over the runs, by their names."""
 
     def column(name: str) -> Floats:
         """The field ``name`` of the flows' records at the end of each run, [run, flow]."""
@@ -326,23 +333,13 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         rtt = since_warmup("rtt_area") / since_warmup("rtt_samples")
     loss = loss_rates(since_warmup("lost"), since_warmup("sent"))
     span = scenario.run.duration - scenario.run.warmup
-    spans = np.array([o.scenario.run.duration - o.scenario.run.warmup for o in outcomes])
-
-    def counted(what: str) -> Floats:
-        """The increase of the field ``what`` since the end of warm-up, mean over the runs, [flow].
-
-        The increase in a shorter run is scaled to the full time.
-        """
-        mean: Floats = (since_warmup(what) * (span / spans)[:, None]).mean(axis=0)
-        return mean
-
-    delivered = counted("delivered")
+    delivered = _mean_total(scenario, outcomes, since_warmup("delivered"))
     return {
         "base_rtt": np.mean([o.base for o in outcomes], axis=0),
         "rtt_mean": rtt.mean(axis=0),
         "loss_rate": loss.mean(axis=0),
         "acks": delivered,  # the packets that ACKs have acknowledged
-        "retransmits": counted("retransmits"),
+        "retransmits": _mean_total(scenario, outcomes, since_warmup("retransmits")),
         "delivered": None if any(o.status != Status.DONE for o in outcomes) else delivered,
         "utilization_links": forward_load(scenario, delivered, span),
         "queue_mean": _queues(scenario, outcomes).mean(axis=0),
