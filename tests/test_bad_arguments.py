@@ -247,7 +247,7 @@ def test_a_figure_is_of_one_scenario() -> None:
 def test_times_to_settle_are_of_no_negative_window_or_delay() -> None:
     """A negative backlog gave a delay, and a negative capacity a warning of NumPy and NaN."""
     settling, minus = E.settling, np.array([1.0, -2.0])
-    newcomer, between = (0.0, 0.1, 1.0), (0.01, 0.02)
+    earlier, newcomer = settling.Earlier(TWO, TWO, TWO, TWO, 9.0), settling.Newcomer(0.0, 0.1, 1.0)
     wrong: Any
     for wrong, name in (
         (lambda: settling.first_peak(minus, TWO, 9.0), "backlog"),
@@ -258,10 +258,12 @@ def test_times_to_settle_are_of_no_negative_window_or_delay() -> None:
         (lambda: settling.alone(TWO, TWO, minus), "backlog"),
         (lambda: settling.together(TWO, TWO, np.array(-2.0)), "c"),
         (lambda: settling.later(TWO, minus, TWO), "after"),
-        (lambda: settling.lag(TWO, TWO, TWO, minus, 9.0, newcomer, between, 1.0), "rtt"),
-        (lambda: settling.lag(TWO, TWO, TWO, TWO, 9.0, (0.0, -2.0, 1.0), between, 1.0), "newcomer"),
-        (lambda: settling.lag(TWO, TWO, TWO, TWO, 9.0, newcomer, (0.01, -2.0), 1.0), "between"),
-        (lambda: settling.lag(TWO, TWO, TWO, TWO, 9.0, newcomer, between, 0.0), "doubling"),
+        (lambda: settling.Earlier(TWO, TWO, TWO, minus, 9.0), "rtt"),
+        (lambda: settling.Earlier(TWO, TWO, TWO, TWO, -9.0), "c"),
+        (lambda: settling.Newcomer(0.0, -2.0, 1.0), "rtt"),
+        (lambda: settling.Newcomer(0.0, 0.1, -2.0), "gamma"),
+        (lambda: settling.lag(earlier, newcomer, (0.01, -2.0), 1.0), "between"),
+        (lambda: settling.lag(earlier, newcomer, (0.01, 0.02), 0.0), "doubling"),
     ):
         with pytest.raises(vm.FieldError, match=rf"^{name}: (-[29]|0).0 is not allowed"):
             wrong()

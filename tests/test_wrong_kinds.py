@@ -163,6 +163,8 @@ MADE = {  # classes of what a function takes; the others are of what a function 
     "equilibrium.random_loss.Sender",
     "equilibrium.red.Curve",
     "equilibrium.red.Flows",
+    "equilibrium.settling.Earlier",
+    "equilibrium.settling.Newcomer",
     "equilibrium.stability.Loop",
 }
 PLAIN = {int: 2, float: 1.0, complex: 1.0, bool: True, str: "paper", Path: Path("a"), Any: 1.0}

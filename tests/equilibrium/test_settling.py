@@ -102,9 +102,8 @@ def test_the_speed_at_which_windows_must_fall_by_differences(gamma):
         falls = (earlier(delay - h) - earlier(delay + h)) / (2.0 * h)
         fastest = max(fastest, falls * growth / T_n / per_delay * (d[0] + delay))
         most = max(most, W if slow else 0.0)
-    arguments = (
-        array(3.0, 1e9), array(1e9, 20.0), over, d, c, (0.005, own_rtt, gamma), (first, last),
-    )  # fmt: skip
+    flows = settling.Earlier(array(3.0, 1e9), array(1e9, 20.0), over, d, c)
+    arguments = flows, settling.Newcomer(0.005, own_rtt, gamma), (first, last)
     assert settling.lag(*arguments, doubling) == pytest.approx(fastest, rel=1e-5)
     wanted = 2.0 * 7.0 / 8.0 * most / new(last)[0]
     assert settling.overstep(*arguments) == pytest.approx(wanted, rel=1e-9)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from vegasmodel.adapters.common import (
 )
 from vegasmodel.equilibrium import arrivals as arrival_order
 from vegasmodel.equilibrium import settling
+from vegasmodel.equilibrium.settling import Earlier, Newcomer
 from vegasmodel.laws.vegas import PART_KEPT
 from vegasmodel.metrics import Floats
 from vegasmodel.results.assumption import Assumption
@@ -45,29 +47,6 @@ class Arrival(NamedTuple):
     over_estimates: Floats  # of the flows' baseRTTs, s
     windows: Floats  # packets
     delay: float  # queueing delay, s
-
-
-class _Earlier(NamedTuple):
-    """The flows that started before a new flow, arrays [flow], and their link.
-
-    The fields are the first arguments of ``settling.lag`` and ``settling.overstep``, in order.
-    """
-
-    greatest_backlogs: Floats  # with which each flow keeps its window, packets
-    # Packets. The window that a flow keeps until its backlog has grown to the greatest one. It is
-    # infinite for a flow with a single threshold, whose window falls as soon as the delay grows.
-    windows: Floats
-    over_estimates: Floats  # of baseRTT, s
-    rtts: Floats  # without queueing, s
-    capacity: float  # pkt/s
-
-
-class _Newcomer(NamedTuple):
-    """The new flow; a tuple of this form is an argument of ``settling.lag`` and ``overstep``."""
-
-    over_estimate: float  # of baseRTT, s
-    rtt: float  # without queueing, s
-    gamma: float  # the backlog at which its slow start ends, packets
 
 
 def arrivals(scenario: Scenario) -> Prediction:
@@ -220,16 +199,15 @@ def quasi_static(
     for i, (before, after) in enumerate(itertools.pairwise([nobody, *path])):
         # flow i arrives
         x = after.over_estimates
-        kept_windows = np.where(has_range[:i], before.windows, np.inf)
-        earlier = _Earlier(upper[:i], kept_windows, x[:i], rtt[:i], c)
-        newcomer = _Newcomer(float(x[i]), float(rtt[i]), float(gamma[i]))
-        delays = before.delay, after.delay
+        newcomer = Newcomer(float(x[i]), float(rtt[i]), float(gamma[i]))
+        delays, earlier = (before.delay, after.delay), None
         if i:
-            fastest_shrink = max(
-                fastest_shrink, settling.lag(*earlier, newcomer, delays, float(stack.doubling))
-            )
+            kept_windows = np.where(has_range[:i], before.windows, np.inf)
+            earlier = Earlier(upper[:i], kept_windows, x[:i], rtt[:i], c)
+            shrink = settling.lag(earlier, newcomer, delays, float(stack.doubling))
+            fastest_shrink = max(fastest_shrink, shrink)
         if has_range[i] and not may_overshoot:
-            may_overshoot = _passes_edge(members[i].flow, earlier, newcomer, delays)
+            may_overshoot = _passes_edge(members[i].flow, c, earlier, newcomer, delays)
     if may_overshoot:
         detail = "slow start may end above the least backlog at which Vegas keeps its window, and "
         detail += "the model takes the least"
@@ -243,7 +221,11 @@ def quasi_static(
 
 
 def _passes_edge(
-    flow: Flow, earlier: _Earlier, newcomer: _Newcomer, delays: tuple[float, float]
+    flow: Flow,
+    c: float,
+    earlier: Earlier | None,
+    newcomer: Newcomer,
+    delays: tuple[float, float],
 ) -> bool:
     """Whether slow start of a new flow may end above the lower edge of its dead zone.
 
@@ -251,18 +233,18 @@ def _passes_edge(
     window, and a doubling may begin below the lower edge and end above it (``settling.overstep``).
     With the variant ``paper`` the result is False, because there the window grows smoothly.
 
-    ``delays`` holds the queueing delays in the steady states before and after the new flow's
-    arrival, s.
+    c is the link's capacity in pkt/s. ``delays`` holds the queueing delays in the steady states
+    before and after the new flow's arrival, s.
     """
     stack = STACKS[flow.variant]
     if stack.real_numbers or rest.skips_slow_start(flow, stack):
         return False
     gamma = newcomer.gamma + stack.above_beta  # ns-2 rounds the backlog
-    if earlier.windows.size:
-        return settling.overstep(*earlier, newcomer._replace(gamma=gamma), delays) > 1.0
+    if earlier is not None:
+        return settling.overstep(earlier, replace(newcomer, gamma=gamma), delays) > 1.0
     # the flow is alone: its bandwidth-delay product and its queue in the steady state, packets
     _, delay_after = delays
-    product, queue = earlier.capacity * np.array([[newcomer.rtt], [delay_after]])
+    product, queue = c * np.array([[newcomer.rtt], [delay_after]])
     # Slow start ends when the backlog exceeds gamma: either once the link is full, or before. Vegas
     # then keeps the part ``PART_KEPT`` of its window. ``least`` is the least window that it keeps.
     kept_at_full_link = PART_KEPT * (product + gamma)

@@ -8,6 +8,8 @@ per second. Arguments out of range raise ``FieldError``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,8 @@ from vegasmodel.laws.vegas import PART_KEPT
 from vegasmodel.metrics import Floats
 
 __all__ = [
+    "Earlier",
+    "Newcomer",
     "alone",
     "first_peak",
     "lag",
@@ -181,15 +185,53 @@ def first_peak(backlog: Floats, rtt: Floats, c: float) -> float:
 
 
 @kinds.checked
+@dataclass(frozen=True)
+class Earlier:
+    """The flows on a link before a new flow starts; arrays [flow].
+
+    - ``upper``: the greatest backlog with which each flow keeps its window, packets;
+    - ``held``: the window that it keeps until its backlog has grown to ``upper``, packets. It is
+      infinite for a flow with a single threshold, whose window falls as soon as the delay grows;
+    - ``x``: over-estimates of baseRTT, s;
+    - ``rtt``: RTTs without queueing, s;
+    - ``c``: the link's capacity, pkt/s.
+
+    Raises ``FieldError`` for values out of range, and for arrays of different sizes.
+    """
+
+    upper: Floats
+    held: Floats
+    x: Floats
+    rtt: Floats
+    c: float
+
+    def __post_init__(self) -> None:
+        same_size(upper=self.upper, held=self.held, x=self.x, rtt=self.rtt)
+        _check_per_flow(upper=self.upper, held=self.held, rtt=self.rtt)
+        positive("c", self.c)
+
+
+@kinds.checked
+@dataclass(frozen=True)
+class Newcomer:
+    """A flow that starts on the link: its over-estimate of baseRTT and its RTT, s, and gamma.
+
+    ``gamma`` is the backlog in packets at which its slow start ends. Raises ``FieldError`` for
+    values out of range.
+    """
+
+    x: float
+    rtt: float
+    gamma: float
+
+    def __post_init__(self) -> None:
+        numbers("rtt", self.rtt)
+        numbers("gamma", self.gamma)
+
+
+@kinds.checked
 def lag(
-    upper: Floats,
-    held: Floats,
-    x: Floats,
-    rtt: Floats,
-    c: float,
-    newcomer: tuple[float, float, float],
-    between: tuple[float, float],
-    doubling: float,
+    earlier: Earlier, newcomer: Newcomer, between: tuple[float, float], doubling: float
 ) -> float:
     """How fast windows must fall when a new flow starts, relative to how fast they can fall.
 
@@ -198,11 +240,10 @@ def lag(
     is the ratio of the two speeds, the greatest one over all earlier flows. If it exceeds 1, some
     window falls too slowly, and the queueing delay overshoots.
 
-    The link has the capacity ``c``, pkt/s. The new flow raises the queueing delay Delta;
-    ``between`` holds its values before and after, in s. An earlier flow j has the propagation delay
-    d_j (``rtt``), the over-estimate x_j of baseRTT and the round-trip time T_j. At first it keeps
-    its window, ``held`` packets. When its backlog has grown to ``upper`` packets, its window W_j
-    must fall so that the backlog stays there:
+    The new flow raises the queueing delay Delta; ``between`` holds its values before and after, in
+    s. An earlier flow j has the propagation delay d_j, the over-estimate x_j of baseRTT and the
+    round-trip time T_j. At first it keeps its window, ``held`` packets. When its backlog has grown
+    to ``upper`` packets, its window W_j must fall so that the backlog stays there:
 
         -dW_j/dDelta = upper_j (d_j + x_j)/(Delta - x_j)^2.
 
@@ -215,18 +256,17 @@ def lag(
     The product of these two derivatives is the speed at which window j must fall. The window can
     fall at most at the speed 1/T_j, a packet per round trip.
 
-    ``newcomer`` holds the new flow's over-estimate and propagation delay, and gamma, the backlog at
-    which its slow start ends. In slow start, that is while its backlog is at most gamma, W doubles
-    in ``doubling`` round trips: v = W ln 2/``doubling``, but at least 1. After that v = 1.
+    In slow start, that is while the new flow's backlog is at most gamma, W doubles in ``doubling``
+    round trips: v = W ln 2/``doubling``, but at least 1. After that v = 1.
     """
     positive("doubling", doubling)
-    delay, at_upper, reduces, new_rate = _growth(upper, held, x, rtt, c, newcomer, between)
-    new_x, d, gamma = newcomer
+    delay, at_upper, reduces, new_rate = _growth(earlier, between)
+    x, rtt = earlier.x, earlier.rtt
     T, y = rtt + delay, _measured_delay(delay, x, rtt)
-    G = np.where(reduces, at_upper / y, held / T**2).sum(axis=1)
-    T_n, new_y = d + delay[:, 0], delay[:, 0] - new_x
+    G = np.where(reduces, at_upper / y, earlier.held / T**2).sum(axis=1)
+    T_n, new_y = newcomer.rtt + delay[:, 0], delay[:, 0] - newcomer.x
     W = new_rate * T_n
-    slow_start = new_rate * new_y <= gamma
+    slow_start = new_rate * new_y <= newcomer.gamma
     v = np.where(slow_start, np.maximum(W * np.log(2.0) / doubling, 1.0), 1.0)
     # dDelta/dt; the term W is there because the new flow's rate, too, falls as the delay grows
     delay_growth = v / (T_n**2 * G + W)
@@ -236,15 +276,7 @@ def lag(
 
 
 @kinds.checked
-def overstep(
-    upper: Floats,
-    held: Floats,
-    x: Floats,
-    rtt: Floats,
-    c: float,
-    newcomer: tuple[float, float, float],
-    between: tuple[float, float],
-) -> float:
+def overstep(earlier: Earlier, newcomer: Newcomer, between: tuple[float, float]) -> float:
     """The greatest window at which slow start of a new flow can end, divided by its steady window.
 
     Slow start doubles the window again and again until the backlog exceeds gamma. Let w be the
@@ -254,22 +286,15 @@ def overstep(
     that all earlier flows stay in steady state while the new flow's window grows. The arguments are
     those of ``lag``.
     """
-    delay, _, _, new_rate = _growth(upper, held, x, rtt, c, newcomer, between)
-    new_x, d, gamma = newcomer
-    windows, new_y = new_rate * (d + delay[:, 0]), delay[:, 0] - new_x
-    slow_start = new_rate * new_y <= gamma
+    delay, _, _, new_rate = _growth(earlier, between)
+    windows, new_y = new_rate * (newcomer.rtt + delay[:, 0]), delay[:, 0] - newcomer.x
+    slow_start = new_rate * new_y <= newcomer.gamma
     w, steady = windows[slow_start].max(initial=0.0), windows[-1]
     return float(2.0 * PART_KEPT * w / max(steady, 1e-300))  # the steady window may be 0
 
 
 def _growth(
-    upper: Floats,
-    held: Floats,
-    x: Floats,
-    rtt: Floats,
-    c: float,
-    newcomer: tuple[float, float, float],
-    between: tuple[float, float],
+    earlier: Earlier, between: tuple[float, float]
 ) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
     """The rates while a new flow raises the queueing delay and earlier flows stay in steady state.
 
@@ -282,17 +307,14 @@ def _growth(
       keeps its window,
     - the rate of the new flow [points], pkt/s.
     """
-    same_size(upper=upper, held=held, x=x, rtt=rtt)
-    _check_per_flow(upper=upper, held=held, rtt=rtt)
     _check_per_flow(between=np.array(between, dtype=np.float64))
-    positive("c", c)
-    numbers("newcomer", newcomer[1:])
     before, after = between
     delay = np.linspace(before, after, DELAYS + 1)[1:, None]
     # the rate with the backlog ``upper``, and the rate if the flow keeps its window
-    at_upper, at_kept_window = upper / _measured_delay(delay, x, rtt), held / (rtt + delay)
+    at_upper = earlier.upper / _measured_delay(delay, earlier.x, earlier.rtt)
+    at_kept_window = earlier.held / (earlier.rtt + delay)
     reduces: NDArray[np.bool_] = at_upper <= at_kept_window
-    new_rate = np.maximum(c - np.where(reduces, at_upper, at_kept_window).sum(axis=1), 0.0)
+    new_rate = np.maximum(earlier.c - np.where(reduces, at_upper, at_kept_window).sum(axis=1), 0.0)
     return delay, at_upper, reduces, new_rate
 
 
