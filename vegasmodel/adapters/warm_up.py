@@ -63,7 +63,10 @@ def settles(scenario: Scenario) -> Assumption:
         if group.law in user_laws or not group.long_lived:
             continue
         start = _start_of(scenario, member, sharing)
-        for test in (_doubles_late, _fills_buffer_late, _grows_late, _repairs_late, _regrows_late):
+        tests = [_doubles_late, _fills_buffer_late, _grows_late]
+        if not start.after_warm_up:
+            tests += [_repairs_late, _regrows_late]
+        for test in tests:
             if detail := test(start):
                 return Assumption(NAME, False, detail)
         if start.after_warm_up or start.round_trips < start.window:
@@ -159,9 +162,7 @@ def _grows_late(start: _Start) -> str:
 
 def _repairs_late(start: _Start) -> str:
     """A text if the losses of slow start cannot be repaired within the warm-up; else ""."""
-    if start.after_warm_up:
-        return ""
-    repair = _first_repair(start.scenario, start.member, start.bottleneck, start.share)
+    repair = _first_repair(start)
     if start.seconds >= repair:
         return ""
     return (
@@ -173,9 +174,7 @@ def _repairs_late(start: _Start) -> str:
 
 def _regrows_late(start: _Start) -> str:
     """A text if a window that a loss has cut cannot grow back within the warm-up; else ""."""
-    if start.after_warm_up:
-        return ""
-    regrowth = _time_after_loss(start.scenario, start.member, start.bottleneck, start.share)
+    regrowth = _time_after_loss(start)
     if start.seconds >= regrowth:
         return ""
     return (
@@ -264,19 +263,19 @@ def _slow_start_reaches(scenario: Scenario, member: Member, bottleneck: Link) ->
     return max(first, min(2.0 * rest.slow_start_ends(group, implementation, product), overflow))
 
 
-def _first_repair(scenario: Scenario, member: Member, bottleneck: Link, share: float) -> float:
+def _first_repair(start: _Start) -> float:
     """The time in seconds in which NewReno, alone on its path, repairs the losses of slow start.
 
     In the cases below this time is not known. The result is then 0, so ``settles`` never calls the
     warm-up too short because of it.
 
     Let T be the flow's RTT with empty queues, n the number of packets that its path holds without a
-    queue, and b the number that can wait at its slowest link ``bottleneck``. ``share`` is the rate
-    that the flow gets there, in packets of its size per second; as it is alone, it is the capacity.
-    In slow start each ACK releases two packets. From the first loss until the sender learns of it,
-    n + b ACKs arrive, and for each of them one packet is lost. The sender repairs one lost packet
-    per round trip (RFC 6582), so it needs n + b round trips. In these it sends hardly anything
-    else, so the queue is empty, and each round trip lasts T.
+    queue, and b the number that can wait at its slowest link, the bottleneck. As the flow is alone,
+    its fair share is the capacity of this link. In slow start each ACK releases two packets. From
+    the first loss until the sender learns of it, n + b ACKs arrive, and for each of them one packet
+    is lost. The sender repairs one lost packet per round trip (RFC 6582), so it needs n + b round
+    trips. In these it sends hardly anything else, so the queue is empty, and each round trip lasts
+    T.
 
     The window has then been halved from 2 (n + b) to n + b packets. The last ACK of the recovery
     releases all of them at once (RFC 6582, section 3.2, step 3). The buffer holds b of them, the
@@ -297,6 +296,7 @@ def _first_repair(scenario: Scenario, member: Member, bottleneck: Link, share: f
     - The flow has the variant ``paper``. In the simulator ``fluid`` a loss then cuts the window,
       and there is no recovery.
     """
+    scenario, member, bottleneck = start.scenario, start.member, start.bottleneck
     group, path, T = member.flow, scenario.path(member.flow), member.rtt
     implementation = stack(scenario, group)
     one_per_trip = implementation.recovery_of(find(group.law).recovery) == "hole by hole"
@@ -304,18 +304,19 @@ def _first_repair(scenario: Scenario, member: Member, bottleneck: Link, share: f
     one_per_trip = one_per_trip and not STACKS[group.variant].real_numbers  # variant ``paper``
     alone = len(scenario.members) == 1 and group.grows_until_loss
     drop_tail_only = all(link.loses_only_when_full for link in path)
-    n, b = share * T, share * room(scenario, bottleneck, group.direction) / bottleneck.capacity
+    n = start.share * T
+    b = start.share * room(scenario, bottleneck, group.direction) / bottleneck.capacity
     known = alone and one_per_trip and drop_tail_only and n <= b < math.inf
     return (2.0 * n + b) * T if known else 0.0
 
 
-def _time_after_loss(scenario: Scenario, member: Member, bottleneck: Link, share: float) -> float:
+def _time_after_loss(start: _Start) -> float:
     """The time in seconds that a window needs to grow back after a loss.
 
-    Let W be the window at the loss. The flow gets its fair share r of the link ``bottleneck``
-    (``share``, in packets of the flow's size per second). At the loss this link's queue is full, so
-    it adds the delay Q to the propagation delay T of the path. So W = r (T + Q). The loss
-    multiplies W by b (``decrease``). The result is the time from the window b W to the window W.
+    Let W be the window at the loss. The flow gets its fair share r of its bottleneck. At the loss
+    this link's queue is full, so it adds the delay Q to the propagation delay T of the path. So
+    W = r (T + Q). The loss multiplies W by b (``decrease``). The result is the time from the window
+    b W to the window W.
 
     - If the window w grows by one packet per round trip, its RTT is max(T, w/r). The time is the
       integral of this RTT over w.
@@ -331,8 +332,9 @@ def _time_after_loss(scenario: Scenario, member: Member, bottleneck: Link, share
     The result is 0 if no packet can be lost, if a loss does not reduce the window, if the receiver
     limits the window to W, or if the law grows in another way.
     """
+    member, bottleneck, share = start.member, start.bottleneck, start.share
     group, queue, T = member.flow, bottleneck.queue, member.rtt
-    law, b, path = find(group.law), group.decrease, scenario.path(group)
+    law, b, path = find(group.law), group.decrease, start.scenario.path(group)
     longest = queue.max_threshold if isinstance(queue, Red) else bottleneck.buffer  # packets
     adds_delay = isinstance(queue, DropTail | Red) and math.isfinite(longest)
     Q = longest / bottleneck.capacity if adds_delay else 0.0
