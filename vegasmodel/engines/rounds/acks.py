@@ -316,6 +316,17 @@ def send_or_wait(f: Sender, packets: float, spread: float) -> None:
 
 
 @jit
+def sent_twice(f: Sender) -> float:
+    """Packets below this number may have been sent twice.
+
+    After a timeout the sender sends all packets again, and ``next`` is the first that it has not
+    sent again yet. If it waits a random time first, the ACKs of their first transmissions may come
+    before.
+    """
+    return min(f.resent, f.next)
+
+
+@jit
 def per_packet(total: float, packets: float) -> float:
     """``total`` divided by ``packets``; a division by 1 is left out to save time."""
     return total if packets == 1.0 else total / packets

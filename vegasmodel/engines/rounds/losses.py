@@ -25,6 +25,7 @@ from vegasmodel.engines.rounds.acks import (
     send,
     send_nothing,
     send_or_wait,
+    sent_twice,
     usable_window,
 )
 from vegasmodel.engines.rounds.bictcp import sample
@@ -402,7 +403,7 @@ def fill(
     """
     none_left = in_flight(f) <= packets  # after these ACKs no packet is in flight
     before = f.acked
-    sent_twice = min(f.resent, f.next)  # packets below this number may have been sent twice
+    below = sent_twice(f)  # packets below this number may have been sent twice
     f.delack_packets = 0.0
     f.arrived += _receive(f, holes, before, packets, sent_at)
     if f.syn_in_window and before == 0.0:
@@ -415,7 +416,7 @@ def fill(
         sample(f, f.rtt_last, end, f.acked, acks)
     if f.overdue_checks:  # Vegas of ns-2 and of the papers
         leave_stale(f, before)
-        check_at_filled(f, holes, end, sent_twice)
+        check_at_filled(f, holes, end, below)
         return end
     # whether the sender stays in recovery; these ACKs then are partial ACKs
     stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0

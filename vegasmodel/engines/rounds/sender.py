@@ -30,6 +30,7 @@ from vegasmodel.engines.rounds.acks import (
     send_nothing,
     send_or_wait,
     sendable,
+    sent_twice,
     usable_window,
     waits_first,
 )
@@ -148,17 +149,6 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, gives_sam
 
 
 @jit
-def _sent_twice(f: Sender) -> float:
-    """Packets below this number may have been sent twice.
-
-    After a timeout the sender sends all packets again, and ``next`` is the first that it has not
-    sent again yet. If it waits a random time first, the ACKs of their first transmissions may come
-    before.
-    """
-    return min(f.resent, f.next)
-
-
-@jit
 def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> float:
     """Process the next ACKs of new data: those of the first packets of ``p``.
 
@@ -168,7 +158,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     ACKs that arrive within about ``step`` seconds from ``now`` on, or fewer (``_acks_at_once``).
     Returns the time at which the last of the ACKs arrives, or would arrive if it were not delayed.
     """
-    untimed = max(_sent_twice(f), f.untimed)  # packets below this number give no RTT sample
+    untimed = max(sent_twice(f), f.untimed)  # packets below this number give no RTT sample
     if f.stale <= f.acked < f.stale_end:
         untimed = max(untimed, f.stale_end)
     gives_sample = not f.overdue_checks or f.acked >= untimed  # the first ACK gives an RTT sample
@@ -216,7 +206,7 @@ def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
     if f.holes > 0 and holes[f.first_hole, FIRST] == f.acked:
         return fill(f, holes, acks, packets, f.latest, at, at)
     # whether the ACK gives an RTT sample: for ns-2's Vegas only if its packet counts as sent once
-    gives_sample = not f.overdue_checks or f.acked >= max(_sent_twice(f), f.untimed)
+    gives_sample = not f.overdue_checks or f.acked >= max(sent_twice(f), f.untimed)
     gives_sample = gives_sample and not f.stale <= f.acked < f.stale_end
     _before_new_data(f)
     decides = f.rounds and f.acked >= f.round_end  # the ACK ends a round trip
