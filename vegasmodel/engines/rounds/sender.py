@@ -352,6 +352,23 @@ def _end_wait_or_delay(f: Sender, holes: Floats, now: float) -> None:
         end_wait(f, holes, now)
 
 
+@jit
+def _event_before(f: Sender, holes: Floats, until: float, now: float) -> bool:
+    """Process the sender's next event if it comes before the time ``until``; else return False.
+
+    There are three such events: the sender's random wait (``send_jitter``) ends, the receiver's
+    delay of an ACK ends, or the retransmission timer expires.
+    """
+    timeout = f.deadline if _armed(f) else NEVER  # when the retransmission timer expires
+    if _wait_or_delay_end(f) < min(until, timeout):
+        _end_wait_or_delay(f, holes, now)
+    elif timeout < until:
+        f.event, f.time = TIMER, max(now, timeout)
+    else:
+        return False
+    return True
+
+
 @rare
 def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
     """Decide what the sender does next if no ACK is on its way from the last queue to the sender.
@@ -454,13 +471,7 @@ def _process_next(f: Sender, ring: Table[Parcel], holes: Floats, now: float, ste
             _pop(f, ring)
             continue
         # a pause: its end is the next event, unless one of the other three events comes before
-        timeout = f.deadline if _armed(f) else NEVER  # when the retransmission timer expires
-        if _wait_or_delay_end(f) < min(p.back, timeout):
-            _end_wait_or_delay(f, holes, now)
-            return
-        if timeout < p.back:
-            f.event, f.time = TIMER, max(now, timeout)
-        else:
+        if not _event_before(f, holes, p.back, now):
             f.time = p.back
             _pop(f, ring)
         return
@@ -474,21 +485,14 @@ def _process_next(f: Sender, ring: Table[Parcel], holes: Floats, now: float, ste
 def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> None:
     """Process the next ACKs, those of the packets ``p``, or an event that comes before them.
 
-    ``p`` is a group of packets that travel together. Three events may come before the first of
-    their ACKs: the sender's random wait (``send_jitter``) ends, the receiver's timer for delayed
-    ACKs expires, or the retransmission timer expires. If one of them does, the function handles
-    only this event, and no ACK.
+    ``p`` is a group of packets that travel together. If an event comes before the first of their
+    ACKs (``_event_before``), the function handles only this event, and no ACK.
     """
     # when the first ACK would arrive without SACK blocks, and when it arrives with them: they make
     # the ACK longer
     bare = now + per_packet(p.back - now, p.packets)
     arrives = max(bare + sack_seconds(f, holes), now)
-    timeout = f.deadline if _armed(f) else NEVER  # when the retransmission timer expires
-    if _wait_or_delay_end(f) < min(arrives, timeout):
-        _end_wait_or_delay(f, holes, now)
-    elif timeout < arrives:
-        f.event, f.time = TIMER, max(now, timeout)
-    else:
+    if not _event_before(f, holes, arrives, now):
         held = f.duplicate_held  # the receiver still delays the ACK of a duplicate
         _packets_arrive(f, p, holes, max(bare, now), now, step)
         if held:  # the arriving packet has ended this delay: one ACK answers both
