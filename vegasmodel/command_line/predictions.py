@@ -16,6 +16,12 @@ from typing import TYPE_CHECKING
 import click
 
 from vegasmodel.command_line import inputs
+from vegasmodel.command_line.uncertain import (
+    check_errors,
+    print_uncertainty,
+    read_errors,
+    uncertainties,
+)
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.support.exits import Shortfall
 
@@ -24,7 +30,6 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
     from vegasmodel.study.requirements import Verdict
     from vegasmodel.study.targets import Target
-    from vegasmodel.study.uncertainty_results import Uncertainty
 
 
 def _laws(_: click.Context) -> tuple[str, ...]:
@@ -78,12 +83,12 @@ def ratio(
 
     inputs.check_picture(plot)
     names = choose(model)
-    errors = _errors(uncertain, names)
+    errors = read_errors(uncertain, names)
     inputs.register(laws)
     scenario = scenario_from_options(
         flows, capacity=capacity, rtt=rtt, buffer=buffer, packet_size=packet_size, loss=loss
     )
-    _expect_errors(scenario, errors)
+    check_errors(scenario, errors)
     results = _predictions(scenario, names)
     results = _worth_showing(results, model)  # in the JSON document too
     hint = _hint(scenario, results)
@@ -129,9 +134,9 @@ def predict(
 
     inputs.check_picture(plot)
     names = choose(model)
-    errors = _errors(uncertain, names)
+    errors = read_errors(uncertain, names)
     case = run_often(inputs.load(scenario, laws), runs)
-    _expect_errors(case, errors)
+    check_errors(case, errors)
     bounds = _bounds(require, case)
     results = _predictions(case, names)
     if not json:
@@ -397,7 +402,7 @@ def _show(
     """
     from vegasmodel.report import console, tables
 
-    uncertainties = _uncertainties(scenario, results, errors) if errors else []
+    found = uncertainties(scenario, results, errors) if errors else []
     if plot is not None:
         from vegasmodel import plots
 
@@ -409,7 +414,7 @@ def _show(
     if json:
         document = tables.results_json(scenario, results)
         if errors:
-            document["uncertainty"] = [each.to_json() for each in uncertainties]
+            document["uncertainty"] = [each.to_json() for each in found]
         if verdicts:
             document["requirements"] = [
                 verdict.to_json() for _, each in verdicts for verdict in each
@@ -425,85 +430,6 @@ def _show(
         for verdict in not_missed
     ]
     console.paragraphs([*texts, *(f"{note}." for note in warnings)])
-    for each in uncertainties:
-        _show_uncertainty(each)
+    for one in found:
+        print_uncertainty(one)
     console.written(plot)
-
-
-def _show_uncertainty(found: Uncertainty) -> None:
-    """Print the throughput ratios of a model with their standard deviations, and their limits."""
-    from vegasmodel.report import console
-
-    rows = [
-        [
-            name,
-            console.number(value),
-            console.number(sd),
-            console.number(100.0 * sd / value if value else None, 3),
-        ]
-        for name, (value, sd) in found.ratios.items()
-    ]
-    console.console().print()
-    console.console().print(console.stacked([found.model, "ratio", "sd", "sd, %"], rows))
-    text = "sd: to first order in the errors. It does not count the model's own error"
-    if found.reason is not None:
-        text = f"No sd: {found.reason}"
-    elif found.rough:
-        rough = ", ".join(found.rough)
-        text += f", and is rough: over two sd of {rough} a ratio is not linear, or has no value"
-    if found.broken:
-        text += f". Does not hold: {', '.join(found.broken)}"
-    console.paragraphs([f"{text}."])
-
-
-def _errors(uncertain: Sequence[str], models: Sequence[str]) -> dict[str, str]:
-    """Read the option --uncertain: the standard deviation of each field, as text.
-
-    ``uncertain`` has texts of the form ``FIELD=ERROR``.  The function is called before the models
-    run.  Raises ``FieldError`` if a text has another form, or if there is a text but none of
-    ``models`` is a closed form.
-    """
-    from vegasmodel.predictor import CLOSED_FORMS
-
-    errors = {}
-    for text in uncertain:
-        name, equals, error = text.partition("=")
-        if not equals:
-            raise FieldError("--uncertain", text, "FIELD=ERROR, such as rtt=5%")
-        errors[name] = error
-    if errors and not set(models) & set(CLOSED_FORMS):
-        allowed = "it needs a closed form; ask for one, such as --model minicycle"
-        raise FieldError("--uncertain", uncertain[0], allowed)
-    return errors
-
-
-def _expect_errors(scenario: Scenario, errors: Mapping[str, str]) -> None:
-    """Raise ``FieldError`` before the models run if --uncertain has a wrong field or deviation."""
-    if not errors:
-        return
-    from vegasmodel.study.uncertain_inputs import of_errors
-
-    try:
-        of_errors(scenario, errors)
-    except FieldError as error:
-        field = error.field.removeprefix("uncertain ")
-        raise error.of("--uncertain" if field == "errors" else f"--uncertain, {field}") from None
-
-
-def _uncertainties(
-    scenario: Scenario, results: Sequence[Prediction], errors: Mapping[str, str]
-) -> list[Uncertainty]:
-    """How uncertain the predicted throughput ratios are, if fields of the scenario are uncertain.
-
-    ``errors`` has the standard deviations of the fields.  The result has one ``Uncertainty``, with
-    the standard deviations of the ratios, for each closed form that predicts throughputs.  Raises
-    ``FieldError`` if there is no such closed form.
-    """
-    from vegasmodel.predictor import CLOSED_FORMS
-    from vegasmodel.study.uncertainty import uncertainty
-
-    answering = [p.model for p in results if p.applicable and p.model in CLOSED_FORMS]
-    if not answering:
-        allowed = "it needs a closed form, and none that was asked for has an answer here"
-        raise FieldError("--uncertain", "=".join(next(iter(errors.items()))), allowed)
-    return [uncertainty(scenario, model, errors) for model in answering]
