@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 
-__all__ = ["random_delays", "start_times"]
+__all__ = ["check_starts", "random_delays", "start_times"]
 
 
 def random_delays(scenario: Scenario, k: int) -> tuple[np.random.Generator, Floats]:
@@ -34,3 +35,10 @@ def start_times(scenario: Scenario, k: int) -> Floats:
     same number has the same start times, because it has the same seed.
     """
     return np.array([member.start for member in scenario.members]) + random_delays(scenario, k)[1]
+
+
+def check_starts(scenario: Scenario, starts: Floats | None) -> None:
+    """Raise ``FieldError`` unless ``starts`` has a time for each flow, or is None."""
+    n = len(scenario.members)
+    if starts is not None and (starts.shape != (n,) or np.any(np.isnan(starts))):
+        raise FieldError("starts", starts, f"{n} times in s, one for each flow")

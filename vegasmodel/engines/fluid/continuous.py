@@ -24,6 +24,7 @@ import numpy as np
 from vegasmodel.engines.fluid.late_decisions import less_found, resting_range
 from vegasmodel.engines.fluid.pauses import running, whole
 from vegasmodel.engines.fluid.records import Flows, State, Tally, empty_state, empty_tally
+from vegasmodel.engines.starts import check_starts
 from vegasmodel.fields import kinds
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import MAX_SAMPLES, Choice, Quantity
@@ -319,8 +320,7 @@ def run(
     packets = in_packets(scenario, packets)
     c, s_max = limits(scenario, packets)
     n = len(scenario.members)
-    if starts is not None and (starts.shape != (n,) or np.any(np.isnan(starts))):
-        raise FieldError("starts", starts, f"{n} times in s, one for each flow")
+    check_starts(scenario, starts)
     flows = flows_of(scenario, packets, trains, starts)
     state, before = fresh(flows)
     after = empty_tally(n)

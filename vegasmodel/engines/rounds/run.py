@@ -34,6 +34,7 @@ from vegasmodel.engines.rounds.state import (
     Net,
     array,
 )
+from vegasmodel.engines.starts import check_starts
 from vegasmodel.engines.tables import direct
 from vegasmodel.fields import kinds
 from vegasmodel.fields.errors import FieldError
@@ -191,14 +192,6 @@ def _instants(scenario: Scenario, samples: int | Floats) -> Floats:
     return times
 
 
-def _starts(scenario: Scenario, starts: Floats | None) -> Floats | None:
-    """Return ``starts`` if it has a time for each flow, or is None; else raise ``FieldError``."""
-    n = len(scenario.members)
-    if starts is not None and (starts.shape != (n,) or np.any(np.isnan(starts))):
-        raise FieldError("starts", starts, f"{n} times in s, one for each flow")
-    return starts
-
-
 def _empty(
     scenario: Scenario, flows: NDArray[Any], way: Routes, coarse: int, near: int, calm: int
 ) -> tuple[Net, Floats]:
@@ -273,7 +266,8 @@ class Simulation:
         if parts is not None:
             Integer(1, MAX_PARTS).check(parts, "parts")
         Integer(0, 2**32 - 1).check(seed, "seed")
-        times, begin = _instants(scenario, samples), _starts(scenario, starts)
+        times = _instants(scenario, samples)
+        check_starts(scenario, starts)
         # greatest number of events in a round trip of a flow near losses, and of any other flow
         near, calm = resolution(scenario) if parts is None else (parts, parts)
         unknown = sorted(set(without) - set(MECHANISMS))
@@ -282,7 +276,7 @@ class Simulation:
             raise FieldError("without", unknown, f"any of {allowed}")
         # the network at time 0, with memory for packets (``_empty``)
         members, frame = scenario.members, frame or Frame()
-        flows = records(scenario, begin, seed, frame.templates)
+        flows = records(scenario, starts, seed, frame.templates)
         who = flows["member"]
         flows["without"] = sum(MECHANISMS[name] for name in set(without))
         coarse = min(near, CONTENDED) if parts is None else near
@@ -293,7 +287,7 @@ class Simulation:
         self.net, self.holes = _empty(scenario, flows, way, coarse, near, calm)
         self.routes = way
         self.scenario, self.duration = scenario, scenario.run.duration
-        self.starts = np.array([m.start for m in members]) if begin is None else begin
+        self.starts = np.array([m.start for m in members]) if starts is None else starts
         self.capacity = float(way.links["capacity"][0])
         # what ``kernel.march`` fills in, and what it keeps from call to call
         self.times = times
