@@ -15,7 +15,7 @@ from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.rules import rule
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW
-from vegasmodel.engines.rounds.timer import expiry
+from vegasmodel.engines.rounds.timer import expiry, syn_acknowledged
 from vegasmodel.engines.starts import start_times
 from vegasmodel.laws import find
 from vegasmodel.laws.vegas import decide_whole
@@ -120,6 +120,30 @@ def test_vegas_counts_packets_where_an_ack_speaks_for_two() -> None:
     for window in (4.0, 5.0, 5.0, 5.0, 6.0):
         rule(decide_whole)(flow, 2.0)
         assert flow["cwnd"] == window
+
+
+def test_acks_counted_at_a_larger_window_add_one_packet() -> None:
+    """tcp_cong_avoid_ai: credits that accumulated at a higher window are applied gently.
+
+    3 ACKs are counted, and the window has been cut to 2. The next ACK adds one packet, although 4
+    ACKs are enough for two, and begins a new count. The third ACK of this count adds the next one.
+    """
+    record = np.zeros(1, FLOW)
+    mechanisms(find("vegas"), STACKS["linux"], record)
+    flow = record[0]
+    flow["cwnd"], flow["ssthresh"], flow["rtt_count"], flow["cwnd_cnt"] = 2.0, 2.0, 2.0, 3.0
+    for window in (3.0, 3.0, 4.0):
+        rule(decide_whole)(flow, 1.0)
+        assert flow["cwnd"] == window
+
+
+def test_the_first_rtt_gives_a_timeout_of_three_rtts() -> None:
+    """RFC 6298, 2.2: the handshake takes R, so RTTVAR is R/2, and the timeout R + 4 RTTVAR."""
+    record = np.zeros(1, FLOW)
+    mechanisms(find("reno"), STACKS["linux"], record)
+    syn_acknowledged(record[0], 0.0, 0.3)
+    assert record[0]["rto"] == pytest.approx(0.9)
+    assert record[0]["min_rtt"] == 0.3
 
 
 @pytest.mark.parametrize(

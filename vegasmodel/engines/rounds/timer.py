@@ -141,8 +141,8 @@ def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
             update_ticks(f, now + rtt)
             stop_timing(f)
         return
-    f.backoff = 1.0
-    f.min_rtt, f.mean_rtt, f.rtt_deviation = rtt, rtt, 0.5 * rtt
+    f.backoff, f.min_rtt = 1.0, rtt
+    begin_mean(f, rtt)
     f.rto = rto_of(rtt, f.rtt_deviation)
 
 
