@@ -99,6 +99,19 @@ def test_a_point_without_an_answer_says_why(place: Path, model: str) -> None:
         assert str(reason.values[0, 0]) == why
 
 
+@pytest.mark.parametrize("law", ["cubic", "grows-by-two"])
+def test_the_minicycle_over_arrays_has_no_answer_for_a_law_without_closed_form(law: str) -> None:
+    vm.register_law("grows-by-two", lambda f: 2.0)
+    flows = [vm.Flow(name, "60 ms") for name in ("vegas", "reno")]
+    other = vm.Flow(law, "60 ms", decrease=0.5)
+    base = vm.Scenario([vm.Link("1080 pkt/s", buffer=20)], [*flows, other])
+    says = f"no closed form has the law {law}; simulators do"
+    assert vm.predict(base, "minicycle").reason == says
+    data = vm.sweep(base, {"link.buffer": [20.0, 40.0]}, "minicycle")
+    assert list(data["status"].values) == [points.NO_ANSWER] * 2
+    assert set(data["reason"].values) == {says}
+
+
 def test_link_and_rtt_too() -> None:
     over = {"link.capacity": [300.0, 2000.0], "flow.rtt": [0.0005, 0.02, 0.3]}
     data = vm.sweep(mixed("paper"), over, "minicycle")

@@ -17,6 +17,7 @@ from vegasmodel.adapters import fluid, minicycle, minicycle_many
 from vegasmodel.adapters.common import NOBODY_SENDS
 from vegasmodel.engines.fluid import methods
 from vegasmodel.fields.errors import FieldError
+from vegasmodel.laws import foreign
 from vegasmodel.metrics import Floats, delivered
 from vegasmodel.scenario import Scenario
 from vegasmodel.scenario.active_time import active_part
@@ -67,14 +68,16 @@ def by_minicycle(points: Points) -> Figures | None:
 
     A point is a copy of a scenario in which some fields have other values.  Returns ``None`` if the
     points cannot be computed together, for example because ``minicycle`` cannot take an array for a
-    field that varies.
+    field that varies, or because a flow has a law for which there is no closed form.
     """
     scenario, values = points.scenario, columns(points)
     if values is None:
         return None
     cases = (points.scenario_or_reason(i) for i in range(len(points)))
     first = next((case for case in cases if not isinstance(case, str)), None)
-    if first is None or minicycle.reason(first) is not None:
+    if first is None or foreign(group.law for group in first.flows) is not None:
+        return None
+    if minicycle.reason(first) is not None:
         return None
     allowed = _allowed(points, values)
     allowed_points = np.flatnonzero(allowed)
