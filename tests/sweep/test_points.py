@@ -39,6 +39,7 @@ def check_point(data: xr.Dataset, i: tuple[int, ...], made: vm.Scenario, model: 
     assert here["throughput"] == pytest.approx(rates, rel=1e-12)
     assert here["throughput_mbps"] == pytest.approx(rates * 500 * 8 / 1e6, rel=1e-12)
     assert here["share"] == pytest.approx(rates / rates.sum(), rel=1e-12)
+    assert here["group_share"] == pytest.approx(list(answer.shares.values()), rel=1e-12)
     pairs = list(data["pair"].values)
     assert here["ratio"][pairs.index("vegas/reno")] == pytest.approx(rates[0] / rates[1])
     assert here["jain"] == pytest.approx(answer.jain)
@@ -193,6 +194,7 @@ def test_the_share_of_a_group_whose_count_varies_is_that_of_all_its_flows(model:
         assert dict(zip(data["flow"].values, data["share"].values[i], strict=True)) == (
             pytest.approx(answer.shares)
         )
+        np.testing.assert_array_equal(data["group_share"].values[i], data["share"].values[i])
         assert data["throughput"].values[i] == pytest.approx(list(answer.groups.values()))
 
 
@@ -391,9 +393,9 @@ def test_the_error_of_a_groups_share_is_that_of_the_sum_over_its_flows() -> None
     case = mixed().replace({"run.runs": 3, "flow.send_jitter": "1 ms", "flow.reno.count": 2})
     data = vm.sweep(case, {"link.buffer": [10]}, "rounds")
     assert data["group"].values.tolist() == ["vegas", "reno"]
-    runs = np.asarray(
-        vm.predict(case.replace({"link.buffer": 10}), "rounds").extra["throughput_runs"]
-    )
+    answer = vm.predict(case.replace({"link.buffer": 10}), "rounds")
+    assert data["group_share"].values[0] == pytest.approx(list(answer.shares.values()))
+    runs = np.asarray(answer.extra["throughput_runs"])
     left = [np.delete(runs, i, axis=0).sum(axis=0) for i in range(3)]
     shares = [float(rates[0] / rates.sum()) for rates in left]
     wanted = np.sqrt(4 / 3) * np.std(shares, ddof=1)

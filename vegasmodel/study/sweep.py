@@ -52,10 +52,11 @@ FIGURES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     ),
     "share": (("flow",), {"units": "1", "long_name": "part of all bytes delivered"}),
     "share_se": (("flow",), {"units": "1", "long_name": "its standard error over runs"}),
-    "group_share_se": (
+    "group_share": (
         ("group",),
-        {"units": "1", "long_name": "standard error over runs of the share of a group's flows"},
+        {"units": "1", "long_name": "part of all bytes that a group's flows deliver together"},
     ),
+    "group_share_se": (("group",), {"units": "1", "long_name": "its standard error over runs"}),
     "rtt_mean": (("flow",), {**_TIME, "long_name": "mean round-trip time"}),
     "base_rtt": (("flow",), {**_TIME, "long_name": "least round-trip time that Vegas has seen"}),
     "loss_rate": (("flow",), {"units": "1", "long_name": "packets lost over packets sent"}),
@@ -111,10 +112,11 @@ def sweep(
       finished points and the number of all points.
 
     The dataset has variables such as ``throughput`` and ``share``, with the dimension ``flow``.
-    ``group_share_se`` has the dimension ``group``: it is the standard error of the share that all
-    flows of a group (entry ``[[flow]]``) get together.  If the ``count`` of a group varies, the
-    dimension ``flow`` has the groups instead of the flows: ``share`` and ``share_se`` are those of
-    the whole group, and the other variables are means over its flows that have a throughput.
+    ``group_share`` and ``group_share_se`` have the dimension ``group``: they are the share that all
+    flows of a group (entry ``[[flow]]``) get together, and its standard error.  If the ``count`` of
+    a group varies, the dimension ``flow`` has the groups instead of the flows: ``share`` and
+    ``share_se`` are those of the whole group, and the other variables are means over its flows that
+    have a throughput.
 
     The variable ``status`` is 0 at a point for which the model has a result.  At any other point
     ``status`` and ``reason`` say why there is none, and the other variables are NaN.  The variable
