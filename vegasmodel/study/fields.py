@@ -214,7 +214,8 @@ def find(scenario: Scenario, name: str, where: str = "field", also: Sequence[str
         and {part.rpartition(".")[2] for part in name.split(",")} == _THRESHOLD_KEYS
     ):
         hint = "; if the scenario has alpha = beta, the field alpha changes both"
-    allowed = f"{also_accepted}a field of this scenario: {', '.join(_examples(names))}{hint}"
+    examples = ", ".join(_examples(scenario, names))
+    allowed = f"{also_accepted}a field of this scenario: {examples}{hint}"
     raise FieldError(where, name, allowed)
 
 
@@ -252,12 +253,17 @@ def known(scenario: Scenario) -> list[str]:
     return [field.name for field in _all(scenario)]
 
 
-def _examples(names: list[str]) -> list[str]:
-    """A few common ``names`` for an error message; the last entry says how many there are."""
+def _examples(scenario: Scenario, names: list[str]) -> list[str]:
+    """A few common ``names`` for an error message; the last entry says how many there are.
+
+    The alpha of a group is among them only if the group keeps a backlog, as Vegas does.
+    """
+    without_alpha = {f"flow.{g.name}.alpha" for g in scenario.flows if not g.keeps_backlog}
     most_used = ("link.buffer", "link.capacity", "flow.rtt")
     shown = [name for name in most_used if name in names]
     shown += [name for name in names if name.startswith("link.queue.")]
-    shown += [n for n in names if n.count(".") > 1 and n.endswith((".alpha", ".decrease"))]
+    of_groups = [n for n in names if n.count(".") > 1 and n not in without_alpha]
+    shown += [n for n in of_groups if n.endswith((".alpha", ".decrease"))]
     shown = shown[:_NAMES_IN_ERROR]
     return [*shown, f"... ({len(names)} in all)"] if len(names) > len(shown) else shown
 
