@@ -109,3 +109,16 @@ def test_a_delay_has_its_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert re.search(r" pkt +(9|10)(\.\d+)? ms", out)
     assert run([*asked, "--model", "fluid", "--verify", "none", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["target_unit"] == "s"
+
+
+@pytest.mark.parametrize("target", ["share:vegas=0.9", "share:vegas<=0.9"])
+def test_a_solved_key_without_effect_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str
+) -> None:
+    (tmp_path / "s.toml").write_text(MIXED + SHORT)
+    line = ["design", str(tmp_path / "s.toml"), "--solve", "flow.reno.alpha", "--for", target]
+    line += ["--model", "minicycle", "--verify", "none"]
+    assert run(line) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "reno: alpha has no effect; reno has no thresholds." in out
+    assert "write alpha = beta" not in out

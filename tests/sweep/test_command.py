@@ -57,6 +57,41 @@ def test_the_command(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("over", "notes"),
+    [
+        (["flow.reno.alpha=1,2"], ["reno: alpha has no effect; reno has no thresholds."]),
+        (["flow.alpha=2,3"], None),  # of the Vegas flow only
+        (["flow.reno.alpha=1,2", "flow.reno.law=reno,vegas"], None),  # Vegas has thresholds
+    ],
+)
+def test_a_varied_key_without_effect_is_told(
+    place: Path, capsys: pytest.CaptureFixture[str], over: list[str], notes: list[str] | None
+) -> None:
+    line = ["sweep", str(place / "s.toml"), "--model", "minicycle", "--out", str(place / "m.zarr")]
+    line += [word for text in over for word in ("--over", text)]
+    assert run(line) == 0
+    assert ("has no effect" in capsys.readouterr().out) == bool(notes)
+    assert run([*line, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out).get("notes") == notes
+
+
+def test_a_key_without_effect_at_some_points_only_is_not_told(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """RED's mean queue reaches ``max_threshold`` if the buffer holds 40 packets, but not if 12."""
+    red = 'queue = { discipline = "red", min_threshold = "5 pkt", max_threshold = "15 pkt" }'
+    file = file_of().replace('buffer = "20 pkt"', f'buffer = "20 pkt"\n{red}')
+    (place / "red.toml").write_text(file)
+    line = ["sweep", str(place / "red.toml"), "--model", "minicycle", "--csv", str(place / "m.csv")]
+    said = []
+    for buffers in ("12,40", "12,13", "12,12.5"):
+        assert run([*line, "--over", f"link.buffer={buffers}", "--json"]) == 0
+        said.append(json.loads(capsys.readouterr().out).get("notes"))
+    assert said[:2] == [None, None]
+    assert ["never reaches max_threshold" in text for text in said[2]] == [True]
+
+
 def test_the_map_is_of_the_group_that_is_named(
     place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

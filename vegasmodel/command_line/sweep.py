@@ -132,8 +132,8 @@ def sweep(
             processes=os.cpu_count() or 1, progress=progress,
         )  # fmt: skip
     seconds = time.monotonic() - began
-    summary = _Summary(case, model, out, data, first[0], seconds)
     fields = [text.partition("=")[0].strip() for text in over]
+    summary = _Summary(case, model, out, data, fields, first[0], seconds)
     if csv is not None:
         sweep_rows.write_csv(csv, data, fields, case)
     if plot is not None and summary.answered:
@@ -183,7 +183,8 @@ class _Summary:
     - ``dims``: the number of values of each field.
     - ``few_runs``: at how many points too few runs were averaged (``ENOUGH_PRECISION``).
     - ``broken``: for each assumption, at how many points it does not hold.
-    - ``notes``: if ns-2 or ns-3 made one run at each point, a sentence that says so.
+    - ``notes``: a sentence if ns-2 or ns-3 made one run at each point, and sentences about keys of
+      the scenario that have no effect at any point.
     """
 
     def __init__(
@@ -192,14 +193,17 @@ class _Summary:
         model: str,
         out: Path | None,
         data: xr.Dataset,
+        fields: Sequence[str],
         done_before: int,
         seconds: float,
     ) -> None:
         """Count the points of the sweep ``data`` by their results.
 
-        ``done_before`` of them were computed by an earlier sweep, the others in ``seconds``.
+        ``fields`` are the names of the fields that vary. ``done_before`` of the points were
+        computed by an earlier sweep, the others in ``seconds``.
         """
         from vegasmodel.measurement import ENGINES
+        from vegasmodel.study import no_effect
         from vegasmodel.study.not_held import counted
         from vegasmodel.study.points import STATUS
 
@@ -214,6 +218,7 @@ class _Summary:
         # the number of runs may also be one of the fields that vary
         single = model in ENGINES and case.run.times == 1 and "run.runs" not in data.variables
         self.notes = [ONE_RUN.format(model)] if single and self.answered else []
+        self.notes += no_effect.sentences(case, _ends(data, fields))
 
     def to_json(self, fields: Sequence[str]) -> dict[str, Any]:
         """The document that the command prints with the option ``--json``.
@@ -274,6 +279,17 @@ class _Summary:
             ],
             first=not few,
         )
+
+
+def _ends(data: xr.Dataset, fields: Sequence[str]) -> list[dict[str, Any]]:
+    """The values of the varied fields at the first and at the last point of a sweep."""
+    import numpy as np
+
+    columns = {name: data[name].values for name in fields}
+    return [
+        {name: np.asarray(values.flat[i]).item() for name, values in columns.items()}
+        for i in (0, -1)
+    ]
 
 
 def _reasons(data: xr.Dataset) -> list[str]:

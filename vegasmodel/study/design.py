@@ -16,7 +16,7 @@ from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Quantity, listed
 from vegasmodel.results.scatter import MIN_RUNS
 from vegasmodel.scenario import Scenario, expect
-from vegasmodel.study import fields, models, targets
+from vegasmodel.study import fields, models, no_effect, targets
 from vegasmodel.study.ranges import of_field
 from vegasmodel.study.scatter import answered, half_interval, run_rates, standard_error
 from vegasmodel.study.search import outcome, texts
@@ -95,8 +95,9 @@ def design(
 
     If some assumptions of ``model`` do not hold at a solution, ``broken`` has their names, and a
     note of the result says so.  Another note says if ns-2 or ns-3 runs another Vegas than the
-    models (``same-vegas``).  A note also warns if the target's GROUP is the name of a law, such as
-    ``vegas``, and other groups have this law, too.
+    models (``same-vegas``).  A note says if a key of the scenario has no effect.  A note also warns
+    if the target's GROUP is the name of a law, such as ``vegas``, and other groups have this law,
+    too.
 
     Raises ``FieldError`` for bad input, and ``ExtraMissing`` or ``EngineMissing`` if a model needs
     something that is not installed.
@@ -130,7 +131,9 @@ def design(
     moved_with_alpha = [
         f"the beta of {name} changes with its alpha" for name in field.moves_beta(scenario)
     ]
-    all_notes = [*aim.notes(scenario), *moved_with_alpha]
+    ends = [{field.name: value} for value in (tried.values[0], tried.values[-1])]
+    unused = [text.removesuffix(".") for text in no_effect.sentences(scenario, ends)]
+    all_notes = [*aim.notes(scenario), *moved_with_alpha, *unused]
     if solutions:
         all_notes += [*notes, *_notes_on_solutions(tried, verified, verifiers)]
     rejected = tuple(each for each in verified if each.rejected_by)

@@ -143,9 +143,12 @@ def why_none(tried: Tried, jumps: list[str]) -> str:
 
 
 def _other_threshold(tried: Tried) -> list[str]:
-    """A text on how to vary alpha and beta together; an empty list if no search needs it."""
+    """A text on how to vary alpha and beta together; an empty list if no search needs it.
+
+    No search needs it if the flows have no thresholds, as Reno has none.
+    """
     other = other_threshold(tried.scenario, tried.field)
-    if other is None:
+    if other is None or not any(tried.scenario.flows[i].keeps_backlog for i in tried.field.indices):
         return []
     bound = "beta, which is at least" if tried.field.key == "beta" else "alpha, which is at most"
     limit = "alpha" if tried.field.key == "beta" else "beta"

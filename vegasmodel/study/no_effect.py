@@ -1,0 +1,31 @@
+"""Says which of a study's varied fields have no effect, such as the ``alpha`` of a Reno flow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vegasmodel.fields.errors import FieldError
+from vegasmodel.report.notes import without_effect
+from vegasmodel.scenario import Scenario
+
+__all__ = ["sentences"]
+
+
+def sentences(scenario: Scenario, points: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What ``predict`` says about keys without effect at each of ``points``.
+
+    A point maps the names of varied fields, such as ``flow.reno.alpha``, to their values. A key may
+    have an effect at some of the points only, for example one of RED at large buffers: there is no
+    sentence about such a key. Points whose values are not allowed together are left out. If the
+    congestion control varies, the result is empty, because it decides which keys have an effect.
+    """
+    if any(name.endswith(".law") for point in points for name in point):
+        return []
+    said = []
+    for point in points:
+        try:
+            said.append(without_effect(scenario.replace(point)))
+        except FieldError:
+            continue
+    return [text for text in said[0] if all(text in each for each in said)] if said else []
