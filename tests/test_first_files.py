@@ -251,6 +251,32 @@ def test_inspect_counts_what_the_trace_file_holds(capsys: pytest.CaptureFixture[
     assert text.count("10.1.0.2:49153") == 1  # its row in the table has the number
 
 
+def test_inspect_gives_rates_and_mean_rtts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Flow a sends from 1 s to 4 s; 60, 30 and 10 of its 100 packets have RTTs of 1, 2 and 4 s."""
+    figures = {
+        "throughput": np.array([[60.0, 8.0], [30.0, 8.0], [10.0, 8.0], [0.0, 8.0]]),
+        "rtt": np.array([[1.0, np.nan], [2.0, np.nan], [4.0, np.nan], [9.0, np.nan]]),
+        "base_rtt": np.array([[0.5, np.nan], [0.3, np.nan], [0.4, np.nan], [np.nan, np.nan]]),
+        "first": np.array([1.0, 1.0]),
+        "last": np.array([4.0, 5.0]),
+        "packet_size": np.array([500.0, 1000.0]),
+    }
+    trace = make("linux", np.arange(2.0, 6.0), ["a", "b"], figures, begin=1.0)
+    trace.write(tmp_path / "t.parquet")
+    assert run(["inspect", str(tmp_path / "t.parquet"), "--json"]) == 0
+    a, b = json.loads(capsys.readouterr().out)["flows"]
+    assert a["throughput_pps"] == pytest.approx(100 / 3)
+    assert a["throughput_bps"] == pytest.approx(100 / 3 * 4000)
+    assert a["rtt_mean_s"] == pytest.approx(0.6 * 1 + 0.3 * 2 + 0.1 * 4)
+    assert a["base_rtt_s"] == 0.4
+    assert (b["throughput_pps"], b["rtt_mean_s"], b["base_rtt_s"]) == (8.0, None, None)
+    assert run(["inspect", str(tmp_path / "t.parquet")]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["a", "100", "33.33", "1", "s", "4", "s", "500", "1.6", "s"] in [r[:10] for r in rows]
+
+
 def test_inspect_gives_the_capacity_in_bits_too(capsys: pytest.CaptureFixture[str]) -> None:
     """The link of ``ns2_two_flows.tcl`` has 1.5 Mbit/s."""
     assert run(["inspect", str(EVENTS), "--json"]) == 0

@@ -192,18 +192,21 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
             flow["name"] if _names_fit(flows) else str(i + 1),
             flow["control"] or "-",
             console.number(flow["packets"], 7),
+            console.number(flow["throughput_pps"]),
             format_time(flow["first_s"]),
             format_time(flow["last_s"]),
             console.number(flow["packet_size_b"], 6),
+            format_time(flow["rtt_mean_s"]),
             format_time(flow["rtt_min_s"]),
+            format_time(flow["base_rtt_s"]),
             console.number(flow["lost"], 6),
             console.number(flow["retransmits"], 6),
             console.number(flow["packets_per_ack"], 6),
         ]
         for i, flow in enumerate(flows[:MAX_FLOWS_SHOWN])
     ]
-    names = ["flow", "control", "delivered pkt", "first", "last", "packet B", "least RTT"]
-    names += ["lost pkt", "rexmit pkt", "pkt/ACK"]
+    names = ["flow", "control", "delivered pkt", "pkt/s", "first", "last", "packet B"]
+    names += ["RTT", "least RTT", "baseRTT", "lost pkt", "rexmit pkt", "pkt/ACK"]
     keep = [i for i in range(len(names)) if i in (0, 2) or any(row[i] != "-" for row in rows)]
     table = [[row[i] for i in keep] for row in rows]
     if len(flows) > MAX_FLOWS_SHOWN:

@@ -184,12 +184,35 @@ def _column(trace: Trace, variable: str, flow: int) -> Floats:
     return np.full(len(trace.edges) - 1, np.nan) if values is None else values[:, flow]
 
 
+def _throughput(trace: Trace, i: int) -> float:
+    """The packets that flow ``i`` delivers per second between its first and its last packet.
+
+    NaN if the trace has no throughputs of the flow, or if all its packets have the same time.
+    """
+    packets, (first, last) = packets_in_all(trace), first_and_last_packets(trace)[i]
+    return math.nan if packets is None or not last > first else float(packets[i] / (last - first))
+
+
+def _mean_rtt(trace: Trace, i: int) -> float:
+    """The mean RTT of the packets that flow ``i`` delivers, s; NaN if no RTT is known.
+
+    If the flow delivers nothing while its RTT is known, all intervals have the same weight.
+    """
+    trips, rates = _column(trace, "rtt", i), _column(trace, "throughput", i)
+    known = np.isfinite(trips)
+    packets = np.nan_to_num(rates * np.diff(trace.edges))[known]
+    if not known.any():
+        return math.nan
+    return float(np.average(trips[known], weights=packets if packets.any() else None))
+
+
 def _flow(trace: Trace, i: int, match: str) -> dict[str, Any]:
     """The summary of flow ``i``.
 
     ``match`` is the text that stands for the flow in a scenario file. Unknown values are ``None``.
     """
     name, steps = trace.flows[i], np.diff(trace.edges)
+    rate, size = _throughput(trace, i), float(packet_sizes(trace)[i])
 
     def total(variable: str, weights: Floats | float = 1.0) -> float | None:
         """The sum of a variable over the intervals, each multiplied by its weight."""
@@ -199,7 +222,7 @@ def _flow(trace: Trace, i: int, match: str) -> dict[str, Any]:
         return finite(np.nansum(values[:, i] * weights))
 
     def statistic_of(variable: str, statistic: Callable[[Floats], float]) -> float | None:
-        """A statistic, such as ``np.mean``, of the known values of a variable."""
+        """A statistic, such as ``np.min``, of the known values of a variable."""
         values = trace.known(variable)
         if values is None:
             return None
@@ -214,14 +237,16 @@ def _flow(trace: Trace, i: int, match: str) -> dict[str, Any]:
         "control": trace.controls.get(name),
         "match": match,
         "packets": total("throughput", steps),
+        "throughput_pps": finite(rate),
+        "throughput_bps": finite(8.0 * size * rate),
         "sent": total("sent"),
         "lost": total("loss"),
         "retransmits": total("retransmits"),
         "first_s": statistic_of("first", np.min),
         "last_s": statistic_of("last", np.max),
-        "packet_size_b": finite(packet_sizes(trace)[i]),
+        "packet_size_b": finite(size),
         "rtt_min_s": min((rtt for rtt in least if rtt is not None), default=None),
-        "rtt_mean_s": statistic_of("rtt", np.mean),
-        "base_rtt_s": statistic_of("base_rtt", np.min),
+        "rtt_mean_s": finite(_mean_rtt(trace, i)),
+        "base_rtt_s": statistic_of("base_rtt", lambda values: values[-1]),
         "packets_per_ack": statistic_of("packets_per_ack", np.min),
     }

@@ -282,7 +282,8 @@ COLUMNS = MappingProxyType(
         "packets; 2 if the receiver delays its ACKs (`delayed_ack`)",
         "baseRTT": "the RTT without queueing that a Vegas flow assumes: the least that it has "
         "measured, unless `over_estimate` states another; ns-2, ns-3 and captures do not tell it, "
-        "so the least RTT of the flow is taken instead",
+        "so the least RTT of the flow is taken instead; of `inspect`: the last one that the trace "
+        "tells",
         "RTT": "the flow's mean round-trip time, queueing included",
         "loss": "dropped data packets, divided by the data packets sent; if a trace does not "
         "record drops, retransmissions count instead",
