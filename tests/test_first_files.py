@@ -14,6 +14,7 @@ import pytest
 import vegasmodel as vm
 from vegasmodel.command_line import newfile
 from vegasmodel.command_line.commands import run
+from vegasmodel.packets.filled import Filled
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.trace import Trace, make
 from vegasmodel.packets.trajectories import to_trace
@@ -228,6 +229,24 @@ def test_an_estimated_buffer_is_written_in_whole_packets() -> None:
     (line,) = (line for line in text.splitlines() if line.startswith("buffer"))
     assert line.startswith('buffer = "40 pkt"  # estimate: ')  # without a bound beside the bound
     assert "the trace does not tell whether packets were lost" in line
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "ends"),
+    [
+        (1000.5, 999.8, 1000.5, "999.8 to 1000.5"),  # 1000.5 to four digits is 1000
+        (1000.5, 990.0, 1010.0, "990 to 1010"),
+        (31.21, 19.414159, 31.214, "19.41 to 31.21"),
+    ],
+)
+def test_an_estimate_lies_in_the_range_that_is_written_beside_it(
+    value: float, low: float, high: float, ends: str
+) -> None:
+    entry = Filled("link[0].capacity", value, low, high, "pkt/s", "by hand")
+    text, note = newfile._written(entry, 1000.0)
+    assert note == f"estimate, {ends} pkt/s: by hand; packets of 1000 B"
+    first, last = map(float, ends.split(" to "))
+    assert first <= float(str(text).removesuffix(" pkt/s")) <= last
 
 
 def test_inspect_counts_what_the_trace_file_holds(capsys: pytest.CaptureFixture[str]) -> None:

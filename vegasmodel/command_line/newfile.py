@@ -401,7 +401,8 @@ def _written(entry: Filled, packet_size: float) -> tuple[str | float, str]:
     The estimate is a number if it has no unit. Otherwise both texts use the same unit, which is ms
     for a time below 1 s. The comment has the range of values that agree with the trace. It has no
     range if both ends are equal to four digits, or if the estimate is a finite lower bound of
-    another key than beta. If the value is a default, the comment says only this.
+    another key than beta. The ends have more digits if the estimate would not lie between them
+    otherwise. If the value is a default, the comment says only this.
     """
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
@@ -412,7 +413,13 @@ def _written(entry: Filled, packet_size: float) -> tuple[str | float, str]:
     text = text if unit else float(rounded)
     if entry.how == DEFAULT:
         return text, entry.how
-    ends = list(dict.fromkeys(f"{end:.4g}" for end in (low, high)))
+    inside = low <= float(rounded) <= high
+    ends = next(
+        texts
+        for texts in ([f"{end:.{digits}g}" for end in (low, high)] for digits in range(4, 18))
+        if not inside or float(texts[0]) <= float(rounded) <= float(texts[1])
+    )
+    ends = list(dict.fromkeys(ends))
     range_text = "" if len(ends) == 1 else f", {' to '.join(ends)} {unit}".rstrip()
     if math.isinf(high):  # a lower bound, as ``how`` says
         open_end = math.isinf(value) or entry.key.endswith(".beta")
