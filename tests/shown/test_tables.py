@@ -29,6 +29,20 @@ def test_one_flow_has_no_shares() -> None:
     assert tables.shares_table(alone, [vm.Prediction("rounds", alone, np.array([9.0]))]) is None
 
 
+def test_the_first_line_tells_random_loss_and_the_queue_discipline() -> None:
+    flows = [vm.Flow("vegas", 0.1)]
+    plain = vm.Link(100.0, buffer=20)
+    lossy = vm.Link(100.0, name="b", buffer=20, loss=0.001)
+    both = vm.Link(100.0, name="c", buffer=20, queue=vm.Red(5, 15), loss="12.5 %")
+    served = vm.Link(100.0, name="d", buffer=20, queue=vm.RateDelay())
+    said = tables.headline(vm.Scenario([plain], flows))
+    assert said == "scenario (bottleneck: 100 pkt/s, buffer 20 pkt; RTT 100 ms; packets of 1000 B)"
+    said = tables.headline(vm.Scenario([lossy, both, served], flows))
+    assert "b: 100 pkt/s, buffer 20 pkt, random loss 0.1 %; c:" in said
+    assert "c: 100 pkt/s, buffer 20 pkt, queue red, random loss 12.5 %; d:" in said
+    assert "d: 100 pkt/s, buffer 20 pkt, queue rd; RTT" in said
+
+
 def test_many_groups_are_rows_and_models_columns(capsys: pytest.CaptureFixture[str]) -> None:
     """Each group's rate, Mbit/s and share are in the column of the model."""
     laws = ("vegas", "reno", "newreno", "sack", "cubic")

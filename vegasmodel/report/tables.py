@@ -27,7 +27,7 @@ from vegasmodel.report.console import (
 )
 from vegasmodel.report.notes import delays, idle, legend, notes, without_effect
 from vegasmodel.results.prediction import Prediction
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import DropTail, Link, Scenario
 
 if TYPE_CHECKING:
     from vegasmodel.packets.filled import Filled
@@ -126,10 +126,14 @@ def _print_group_tables(scenario: Scenario, results: Sequence[Prediction]) -> No
 
 
 def headline(scenario: Scenario) -> str:
-    """One line: the scenario's name, its links (at most three), RTTs and packet size."""
+    """One line: the scenario's name, its links (at most three), RTTs and packet size.
+
+    A link has its queue discipline unless it is drop-tail, and its probability of random loss
+    unless this is 0.
+    """
     links = "; ".join(
         f"{link.name}: {format_number(link.capacity, 6)} pkt/s, buffer {link.buffer:g} pkt"
-        f"{_in_bdp(given.buffer)}"
+        f"{_in_bdp(given.buffer)}{_drops(link)}"
         for link, given in zip(scenario.links[:3], scenario._given[0], strict=False)
     )
     more = f" and {len(scenario.links) - 3} more links" if len(scenario.links) > 3 else ""
@@ -143,6 +147,12 @@ def _in_bdp(buffer: float | str) -> str:
     """A remark on a buffer that the scenario gives in bandwidth-delay products; else empty."""
     in_bdp = isinstance(buffer, str) and "BDP" in buffer.upper()
     return f" ({buffer} at the mean RTT)" if in_bdp else ""
+
+
+def _drops(link: Link) -> str:
+    """Why the link drops packets other than at a full drop-tail queue; else empty."""
+    queue = "" if isinstance(link.queue, DropTail) else f", queue {link.queue.discipline}"
+    return queue + (f", random loss {format_number(100 * link.loss)} %" if link.loss else "")
 
 
 def results_table(scenario: Scenario, results: Sequence[Prediction], width: int) -> Table:
