@@ -136,6 +136,16 @@ def test_what_a_trace_may_hold():
     assert set(trace.data.data_vars) == set(values)
 
 
+@pytest.mark.parametrize("left", [0.5, 0.99, 1.0])
+def test_a_trace_file_that_is_cut_off_is_told(tmp_path, left):
+    small().write(tmp_path / "t.parquet")
+    data = (tmp_path / "t.parquet").read_bytes()
+    (tmp_path / "t.parquet").write_bytes(data[: int(left * (len(data) - 1))])
+    with pytest.raises(TraceError, match="found 'no end of a Parquet file: is it cut off") as error:
+        read(tmp_path / "t.parquet")
+    assert str(error.value).endswith("expected a Parquet file that this package wrote")
+
+
 def hostile():
     """Parquet files that are not our traces, by name."""
     about = small()._about()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from vegasmodel.packets.trace_writing import KEY, MAX_CELLS, MAX_METADATA, MAX_R
 __all__ = ["read_parquet", "scenario_of"]
 
 VALUES_PER_BATCH = 1_000_000  # how many values are read at a time
+LAST_BYTES = b"PAR1"  # of every Parquet file
 # ``LIMITS`` bounds the memory that pyarrow allocates for the metadata of a Parquet file. A
 # malicious file of a few bytes can claim that its metadata has a list of a million entries. Without
 # limits, pyarrow would allocate memory for all these entries before it notices that the file is too
@@ -42,6 +44,7 @@ def read_parquet(path: str | Path) -> Trace:
 
     expected = "a Parquet file that this package wrote"
     try:
+        _expect_end(path, expected)
         with pq.ParquetFile(path, **LIMITS) as file:
             about = _about(path, file.schema_arrow.metadata, file.metadata.num_rows)
             columns = _columns(path, file.schema_arrow, about, file.metadata.num_rows)
@@ -69,6 +72,17 @@ def read_parquet(path: str | Path) -> Trace:
     except (pa.ArrowException, ValueError, TypeError, KeyError, OverflowError) as error:
         raise TraceError(path, "contents", " ".join(str(error).split())[:60], expected) from None
     return trace
+
+
+def _expect_end(path: str | Path, expected: str) -> None:
+    """Raise ``TraceError`` unless the file ends as every Parquet file does.
+
+    A file that was only written or copied in part does not.
+    """
+    with Path(path).open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - len(LAST_BYTES)))
+        if file.read() != LAST_BYTES:
+            raise TraceError(path, "", "no end of a Parquet file: is it cut off?", expected)
 
 
 @kinds.checked
