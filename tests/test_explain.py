@@ -172,6 +172,11 @@ def test_the_list_of_models_is_easy_to_read_in_a_narrow_terminal(
     assert max(map(len, out.splitlines())) <= 40
 
 
+def test_a_listed_name_with_a_comma_is_in_quotes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain"]) == 0
+    assert ' sd, "sd, %", ' in " ".join(capsys.readouterr().out.split())
+
+
 def test_every_law_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain"]) == 0
     assert "Laws: vegas, reno, newreno, sack, tahoe, cubic" in capsys.readouterr().out

@@ -262,7 +262,9 @@ def explain(
         else:
             for name, known in EXPLANATIONS.items():
                 console.wrapped(f"{name:16} {known.title}", indent=17)
-            names = ", ".join([*ASSUMPTIONS, *COLUMNS])
+            # a name with a comma has quotes, so that it is not read as two names
+            listed = [_quoted(name) if "," in name else name for name in (*ASSUMPTIONS, *COLUMNS)]
+            names = ", ".join(listed)
             console.paragraphs([f"Laws: {', '.join(law_names())}."])
             console.paragraphs([f"Names of assumptions, columns and fields: {names}."])
             console.paragraphs([f"Verdicts of paper, and other words: {', '.join(WORDS)}."])
