@@ -429,3 +429,20 @@ def test_a_capture_that_ends_within_a_frame_says_so(tmp_path, pack):
     for data, cut in ((whole, False), (shorter, False), (whole[:-5], True)):
         assert ("whole-file" in read(saved(tmp_path, data)).doubts) is cut
     assert "whole-file" in read(saved(tmp_path, whole[: len(shorter) + 3])).doubts
+
+
+@pytest.mark.parametrize("kept", [1, 20, 40])
+def test_a_trace_of_ns2_that_ends_within_a_line_lacks_this_line(tmp_path, kept):
+    """As when ns-2 is stopped: it writes its trace in blocks, not in lines."""
+    lines = (samples.DATA / "ns2_events.tr").read_bytes().splitlines(keepends=True)
+    whole = read(saved(tmp_path, b"".join(lines[:-1])))
+    assert "whole-file" not in whole.doubts
+    cut = read(saved(tmp_path, b"".join(lines[:-1]) + lines[-1][:kept]))
+    assert cut.data.identical(whole.data)
+    assert cut.doubts == whole.doubts | {
+        "whole-file": "the file ends within a line, which is left out"
+    }
+    with pytest.raises(TraceError, match=f"line {len(lines)}: found "):
+        read(saved(tmp_path, b"".join(lines[:-1]) + lines[-1][:kept] + b"\n"))
+    with pytest.raises(TraceError, match="line 1: found '"):
+        read(saved(tmp_path, lines[0][:20]), "ns2_tr")

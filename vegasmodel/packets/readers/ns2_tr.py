@@ -59,6 +59,9 @@ def matches(head: bytes) -> bool:
 def read(source: Source) -> Trace:
     """Read an ns-2 trace, block by block.  If a line is wrong, a ``TraceError`` names it.
 
+    A wrong line without a line break at the end of the file was cut off, for example because ns-2
+    was stopped.  It is left out, and the trace's ``doubts`` say so.
+
     The function ``scan`` adds up the counts of a block's lines. It stops early if a line is wrong,
     or if the arrays are too small for the line. ``_make_room_or_fail`` then enlarges the arrays,
     and ``scan`` goes on with that line.
@@ -82,10 +85,19 @@ def read(source: Source) -> Trace:
             status = int(tables.counts[kernel.STATUS])
             if status == kernel.DONE:
                 break
+            if final and status == kernel.BAD_LINE and _is_part_of_a_line(buffer[position:stop]):
+                source.cut_short = bool(tables.counts[kernel.LINES])
+            if source.cut_short:
+                break
             tables = _make_room_or_fail(source, kernel, tables, bins, status, buffer[position:stop])
         incomplete = stop - position
         buffer[:incomplete] = buffer[position:stop].copy()
     return _finish(source, kernel, tables, bins)
+
+
+def _is_part_of_a_line(rest: NDArray[np.uint8]) -> bool:
+    """Whether the bytes have no line break."""
+    return ord("\n") not in rest
 
 
 def _tables() -> Any:
@@ -182,6 +194,7 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
         "syn": _syn(kernel, rows)[order],
         "sent_at_acks": _sent_at_acks(kernel, rows, bins)[order],
     }
+    cut = "the file ends within a line, which is left out"
     # the counts that such a file shows; the trace leaves out the others
     shown = ("sent", "retransmits", "loss", "acks") if events else ("retransmits",)
     table = tables.link[:links]
@@ -194,6 +207,7 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
         about,
         links=[f"{a}-{b}" for a, b in table[:, [kernel.FROM, kernel.TO]]],
         known=shown,
+        doubts={"whole-file": cut} if source.cut_short else {},
     )
 
 
