@@ -10,6 +10,7 @@ import vegasmodel as vm
 from tests.helpers import scenario
 from tests.homes import HOME, RENO, VEGAS
 from vegasmodel.adapters.warm_up import settles
+from vegasmodel.packets import ns2
 from vegasmodel.scenario.active_time import active_part
 
 
@@ -240,3 +241,41 @@ def test_models_of_one_direction_say_how_many_flows_go_the_other_way():
         case = vm.Scenario([vm.Link("500 pkt/s")], flows)
         said = f"the equations are for the forward direction only; {some} flows are in reverse"
         assert vm.predict(case, "equilibrium").reason == said
+
+
+def behind_access(access: str | None) -> vm.Scenario:
+    """SACK, with this ``access``, and three Reno flows at a buffer that overflows often."""
+    sack = vm.Flow("sack", "57 ms", variant="ns2", access=access)
+    reno = vm.Flow("reno", "57 ms", count=3, start="0.5 s", variant="ns2")
+    run = vm.Run(400.0, 100.0, runs=3, start_jitter=0.5)
+    return vm.Scenario([vm.Link("60 pkt/s", buffer=24)], [sack, reno], run=run)
+
+
+@pytest.mark.ns2
+def test_fluid_does_not_know_what_an_access_link_does_that_spreads_out_bursts() -> None:
+    """In ns-2 it brings SACK more than a tenth, but to ``fluid`` both access links are the same."""
+    default, slow = behind_access(None), behind_access("150 pkt/s")
+    found = [ns2.run(each, rtts=False).throughput[0] for each in (default, slow)]
+    assert found[1] > 1.1 * found[0]
+    of_fluid = [vm.predict(each, "fluid") for each in (default, slow)]
+    assert of_fluid[0].throughput[0] == of_fluid[1].throughput[0]
+    rows = [{a.name: a for a in each.assumptions}["bottleneck-is-the-link"] for each in of_fluid]
+    assert [row.holds for row in rows] == [True, None]
+    assert "bursts of sack (150 pkt/s)" in rows[1].detail
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "holds"),
+    [
+        ("flow.sack.access", "600 pkt/s", True),  # ten times as fast: bursts arrive nearly at once
+        ("flow.sack.access", "119 pkt/s", False),  # below twice: a queue may stand at the link
+        ("flow.reno.max_window", 2, True),  # no packet is lost at the buffer
+    ],
+)
+def test_fluid_knows_access_links_that_are_fast_or_whose_bursts_lose_nothing(
+    key: str, value: str | float, holds: bool
+) -> None:
+    limit = {"flow.sack.max_window": 2} if "max_window" in key else {}
+    case = behind_access("150 pkt/s").replace({key: value, **limit})
+    rows = {a.name: a.holds for a in vm.predict(case, "fluid").assumptions}
+    assert rows["bottleneck-is-the-link"] is holds

@@ -30,7 +30,13 @@ from vegasmodel.results.assumption import Assumption, sends_after_warm_up
 from vegasmodel.results.scatter import enough_runs, insensitive
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
 from vegasmodel.scenario.active_time import active_part
-from vegasmodel.scenario.placement import first_window, left_out_of_laws, shut_links, stack
+from vegasmodel.scenario.placement import (
+    access_ratio,
+    first_window,
+    left_out_of_laws,
+    shut_links,
+    stack,
+)
 from vegasmodel.stacks.stack import Stack
 
 STARVED = 0.01  # of the mean throughput: a flow with less starves
@@ -41,6 +47,10 @@ IDLE_FOR_CUTS = 0.02
 FEW_LOSSES = 3.0  # packets that a sender repairs in few round trips, whatever its recovery
 SLOW_GROWTH = 0.1  # part of a window: if it grows by less in a round trip, this matters little
 MAX_WAITING = 0.05  # fraction of its time for which a flow may wait for its timer
+ACCESS = "bottleneck-is-the-link"  # name of the assumption about access links
+# While an access link that is so many times as fast as the bottleneck sends a packet of a burst,
+# the bottleneck sends at most a tenth of a packet. So the burst reaches the queue nearly at once.
+FAST_ACCESS = 10.0
 # assumptions of closed forms that ``fluid`` does not make, because its equations have the feature
 IN_EQUATIONS = (
     "window-not-limited",
@@ -53,7 +63,11 @@ IN_EQUATIONS = (
 def assumptions(scenario: Scenario, run: ContinuousRun) -> tuple[Assumption, ...]:
     """All assumptions of ``fluid``, and whether each holds in a run of the scenario."""
     return (
-        *(a for a in left_out(scenario, random_loss=True) if a.name not in IN_EQUATIONS),
+        *(
+            _access(scenario, run, a) if a.name == ACCESS else a
+            for a in left_out(scenario, random_loss=True)
+            if a.name not in IN_EQUATIONS
+        ),
         *_acks(scenario),
         _recovery(scenario, run.losses),
         losses_end_growth(scenario),
@@ -71,6 +85,31 @@ def assumptions(scenario: Scenario, run: ContinuousRun) -> tuple[Assumption, ...
         _nobody_starves(scenario, run),
         *sends_after_warm_up(scenario, run.throughput),
     )
+
+
+def _access(scenario: Scenario, run: ContinuousRun, found: Assumption) -> Assumption:
+    """The assumption ``found`` about access links, with a test of the bursts that they spread out.
+
+    A sender often sends several packets in a burst, for example when its window grows, or after a
+    random wait (``send_jitter``). If the burst reaches a full drop-tail queue all at once, only its
+    first packets find free places. A slow access link spreads the burst out, so while it arrives,
+    packets leave the queue, and fewer of the burst are lost. The equations lack this. So if several
+    flows share a queue at which packets are lost, and an access link is less than ``FAST_ACCESS``
+    times as fast as the bottleneck, it is not known whether the assumption holds.
+    """
+    overflows = isinstance(scenario.links[0].queue, DropTail) and bool(run.losses.any())
+    spread_out = [
+        f"{group.name} ({scenario.access_rate(group):g} pkt/s)"
+        for group in scenario.flows
+        if access_ratio(scenario, group) < FAST_ACCESS
+    ]
+    if not (found.holds and overflows and spread_out and len(scenario.members) > 1):
+        return found
+    detail = (
+        f"access links spread out the bursts of {few(spread_out)}, so fewer of their packets may "
+        "be lost at the full buffer; the simulator rounds has access links"
+    )
+    return Assumption(ACCESS, None, detail)
 
 
 def _nobody_starves(scenario: Scenario, run: ContinuousRun) -> Assumption:

@@ -25,7 +25,8 @@ ASSUMPTIONS = MappingProxyType(
         "how many packets a late flow of its class finds queued",
         "base-rtt-measured": "each Vegas flow measures its baseRTT; the scenario does not give "
         "it (`over_estimate`)",
-        "bottleneck-is-the-link": "access links are at least twice as fast as the bottleneck",
+        "bottleneck-is-the-link": "access links are at least twice as fast as the bottleneck "
+        "(`fluid`: 10 times, if several flows share a full drop-tail queue)",
         "buffer-holds-bursts": "the buffer holds the bursts in which packets are sent: it has room "
         "for 12 packets or more (`red` counts only the room beyond the mean queue)",
         "defaults-of-the-papers": "ns-2 has the default settings of 1999 to 2001, the years of "
