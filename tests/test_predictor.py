@@ -31,7 +31,9 @@ def _beside_an_idle_link(one: vm.Scenario) -> vm.Scenario:
     """The scenario with a second link, which comes first and which no flow crosses."""
     link = dataclasses.replace(one.links[0], name="crossed")
     flows = tuple(dataclasses.replace(group, path=("crossed",)) for group in one.flows)
-    return dataclasses.replace(one, links=(vm.Link(17.0, buffer=2.0), link), flows=flows)
+    drops = [{"flow": one.members[0].name, "packets": [3]}]
+    idle = vm.Link(17.0, buffer=2.0, queue=vm.Red(0.5, 1.5), loss=0.1, drops=drops)
+    return dataclasses.replace(one, links=(idle, link), flows=flows)
 
 
 @pytest.mark.parametrize("model", [*CLOSED_FORMS, "fluid"])
@@ -45,7 +47,20 @@ def test_a_link_that_no_flow_crosses_changes_nothing(model: str) -> None:
     if alone.queue_mean is not None:
         np.testing.assert_array_equal(beside.queue_mean, [0.0, *alone.queue_mean])
     assert beside.utilization == pytest.approx([0.0, *alone.utilization])
-    assert [a.name for a in beside.broken] == [a.name for a in alone.broken]
+    # whether each assumption holds, fails or is unknown
+    assert [(a.name, a.holds) for a in beside.assumptions] == [
+        (a.name, a.holds) for a in alone.assumptions
+    ]
+
+
+def test_the_model_network_knows_that_a_finite_buffer_suffices_beside_an_idle_link_too() -> None:
+    one = scenario({**VEGAS, "variant": "paper", "count": 2}, buffer="60 pkt")
+    rows = [
+        {a.name: a.holds for a in vm.predict(each, "network").assumptions}
+        for each in (one, _beside_an_idle_link(one))
+    ]
+    assert rows[0] == rows[1]
+    assert rows[0]["infinite-buffer"] is True
 
 
 def test_fluid_simulates_flows_that_all_cross_the_same_of_two_links() -> None:

@@ -160,12 +160,12 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
         ),
         (
             "no-forced-drops",
-            not any(link.drops for link in scenario.links),
+            not any(link.drops for link in scenario.crossed),
             "forced drops are not in the equations",
         ),
     ]
     if not random_loss:
-        lossless = all(link.loss == 0 for link in scenario.links)
+        lossless = all(link.loss == 0 for link in scenario.crossed)
         rows.append(("no-random-loss", lossless, "random loss is not in the equations"))
     return [Assumption(name, holds, "" if holds else detail) for name, holds, detail in rows]
 

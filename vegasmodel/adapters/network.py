@@ -29,7 +29,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Link, Scenario
-from vegasmodel.scenario.placement import room
+from vegasmodel.scenario.placement import room, with_crossed_link
 from vegasmodel.stacks import STACKS, dead_zone
 from vegasmodel.status import Status
 
@@ -216,7 +216,8 @@ def _no_overflow(
     queues, only their lengths in the steady state are compared with the buffers. So if these fit,
     but some buffer is finite, the result is ``None`` (not known).
     """
-    if len(used) == 1 and len(scenario.links) == 1:
+    if len(used) == 1:
+        scenario = with_crossed_link(scenario)
         # the greatest backlog of each flow: where Vegas or its slow start stops growing
         greatest_backlogs = column(
             scenario, lambda f: max(float(dead_zone(f.alpha, f.beta, f.variant)[1]), f.gamma)
@@ -241,8 +242,9 @@ def _hypotheses(scenario: Scenario) -> list[Assumption]:
     one_threshold = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in scenario.flows)
     # ``left_out`` tests ``acks`` without regard to data packets in the opposite direction
     features = [each for each in left_out(scenario) if not (both_ways and each.name == acks)]
-    # the first link whose queue is not drop-tail, or else the first link
-    link = next((k for k in scenario.links if k.queue.discipline != "droptail"), scenario.links[0])
+    # the first link in use whose queue is not drop-tail, or else the first link in use
+    crossed = scenario.crossed
+    link = next((k for k in crossed if k.queue.discipline != "droptail"), crossed[0])
     return [
         *([Assumption(acks, False, "ACKs wait behind reverse data")] if both_ways else []),
         Assumption("single-threshold", one_threshold, "" if one_threshold else MIDDLE),
