@@ -127,7 +127,7 @@ def test_an_ack_that_acknowledges_a_retransmission_gives_no_rtt() -> None:
     acks = [(0.2, 0), (0.4, 0), (0.45, 0), (0.75, 3), (0.95, 4)]
     rows = sorted([(t, n, True) for t, n in sent] + [(t, n, False) for t, n in acks])
     time, number, is_data = (np.array(column) for column in zip(*rows, strict=True))
-    trips = run_output._rtts_of_flow(is_data, time, number)
+    trips = run_output._rtts_of_flow(is_data, time, number, np.full(time.size, 1000))
     np.testing.assert_allclose(trips.time, [0.2, 0.95])
     np.testing.assert_allclose(trips.rtt, [0.2, 0.15])
 

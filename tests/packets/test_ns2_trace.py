@@ -7,6 +7,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel.packets import ns2, ns2_trace, run_output
+from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.measured import to_prediction
 from vegasmodel.packets.trace_file import read_parquet
 
@@ -50,6 +51,21 @@ def test_intervals_add_up(tmp_path: Path) -> None:
     assert recorded.scenario == scenario.fingerprint()
     recorded.write(tmp_path / "run.parquet")
     assert recorded.data.identical(read_parquet(tmp_path / "run.parquet").data)
+
+
+@pytest.mark.ns2
+@pytest.mark.parametrize("law", ["reno", "sack", "cubic"])
+def test_the_rtt_of_a_syn_is_left_out_as_it_is_smaller_than_a_data_packet(law: str) -> None:
+    """The least RTT is that of the first data packet, which has 40 B of headers beside its 1000 B.
+
+    They take 0.4 ms at the link, and a 200th of this at each of two access links.
+    """
+    run = vm.Run(20.0, 5.0, ns2_defaults="2.35")
+    flow = vm.Flow(law, 0.1, variant="ns2", send_jitter=0.0)
+    recorded = ns2_trace.record(vm.Scenario([vm.Link(100.0, buffer=20)], [flow], run=run))
+    least = 0.1 + 0.0004 * (1 + 2 / 200)
+    assert np.nanmin(recorded.get("rtt_min")) == pytest.approx(least, abs=1e-8)
+    assert estimate(recorded).rtt[law].value == pytest.approx(least, abs=1e-8)
 
 
 @pytest.mark.ns2
@@ -113,6 +129,6 @@ def test_rtts_are_those_of_acks_whose_packets_were_all_sent_once() -> None:
                 expected.append((time, time - number))
             highest = number
         times, kinds, numbers = (np.array(column) for column in zip(*events, strict=True))
-        found = run_output._rtts_of_flow(kinds, times, numbers)
+        found = run_output._rtts_of_flow(kinds, times, numbers, np.full(len(kinds), 1000))
         assert found.time.tolist() == [time for time, _ in expected]
         assert found.rtt == pytest.approx([rtt for _, rtt in expected])

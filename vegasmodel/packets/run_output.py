@@ -47,7 +47,7 @@ class RoundTrips:
     """The measured round-trip times of one flow, s.
 
     Each ACK that acknowledges new data gives a round-trip time, unless one of the packets that it
-    acknowledges was sent more than once.
+    acknowledges was sent more than once, or it answers a SYN.
     """
 
     time: Floats  # when the ACK came, s from the scenario's start
@@ -171,32 +171,34 @@ def _drops(path: Path, origin: float) -> Drops:
 def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, ...]:
     """Compute the round-trip times of each flow from a file of packets recorded at the senders.
 
-    Each line of the file stands for a packet and has the form ``+ time flow 0 type ... seq id``.  A
-    line begins with ``+`` for a data packet that the sender sends, and with ``r`` for an ACK that
-    the sender receives.  ``origin`` is the time, s, on the simulator's clock at which the scenario
-    begins.
+    Each line of the file stands for a packet and has the form ``+ time flow 0 type size ... seq
+    id``.  The size is in bytes; in ns-3 it is 0.  A line begins with ``+`` for a data packet that
+    the sender sends, and with ``r`` for an ACK that the sender receives.  ``origin`` is the time,
+    s, on the simulator's clock at which the scenario begins.
     """
     from pyarrow import csv
 
     if path.stat().st_size == 0:
         return (RoundTrips(np.empty(0), np.empty(0)),) * n_flows
-    names = ["what", "time", "flow", "seq"]
-    columns = ["what", "time", "flow", *"abcdefg", "seq", "id"]  # seven columns are not read
+    names = ["what", "time", "flow", "size", "seq"]
+    columns = ["what", "time", "flow", *"ab", "size", *"cdef", "seq", "id"]  # letters: not read
     table = csv.read_csv(
         path,
         read_options=csv.ReadOptions(column_names=columns, use_threads=False),
         parse_options=csv.ParseOptions(delimiter=" ", quote_char=False),
         convert_options=csv.ConvertOptions(include_columns=names),
     )
-    what, time, flow, seq = (table[name].to_numpy() for name in names)
+    what, time, flow, sizes, seq = (table[name].to_numpy() for name in names)
     order = np.argsort(flow, kind="stable")
     bounds = np.searchsorted(flow[order], np.arange(n_flows + 1))
-    what, time, seq = what[order] == "+", time[order] - origin, seq[order]
+    what, time, seq, sizes = what[order] == "+", time[order] - origin, seq[order], sizes[order]
     parts = [slice(a, b) for a, b in itertools.pairwise(bounds)]
-    return tuple(_rtts_of_flow(what[p], time[p], seq[p]) for p in parts)
+    return tuple(_rtts_of_flow(what[p], time[p], seq[p], sizes[p]) for p in parts)
 
 
-def _rtts_of_flow(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> RoundTrips:
+def _rtts_of_flow(
+    is_data: NDArray[np.bool_], time: Floats, seq: Integers, sizes: Integers
+) -> RoundTrips:
     """Compute the round-trip times of one flow, by the rule of Karn and Partridge.
 
     An ACK carries the sequence number of the last packet that the receiver has got in order. If
@@ -222,4 +224,7 @@ def _rtts_of_flow(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> Ro
     repeated_before = np.concatenate([[0], np.cumsum(np.bincount(sent, minlength=size) > 1)])
     # whether the ACK acknowledges only packets that were sent once
     unrepeated = repeated_before[acked + 1] == repeated_before[before + 1]
-    return RoundTrips(acked_at[unrepeated], (acked_at - first_sent[acked])[unrepeated])
+    large = np.zeros(size, dtype=bool)
+    large[sent[sizes[is_data] == sizes[is_data].max(initial=0)]] = True
+    used = unrepeated & large[acked]
+    return RoundTrips(acked_at[used], (acked_at - first_sent[acked])[used])
