@@ -1,11 +1,14 @@
 """Different packet sizes of trace and scenario: the same bytes as another number of packets."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import vegasmodel as vm
 from vegasmodel.fields.errors import FieldError
-from vegasmodel.packets import measured
+from vegasmodel.packets import measured, ns2_trace
+from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.trace import make
 
 
@@ -140,6 +143,28 @@ def test_a_lower_bound_of_the_capacity_is_none_too_large_if_packets_differ_in_si
     how = smallest if told in ("none", "all but one") else "counted by bytes"
     assert f"a lower bound; {how}" in capacity.how
     assert 990.0 < found.links[0].capacity <= 1000.0
+
+
+@pytest.mark.ns2
+def test_a_lower_bound_of_the_buffer_is_none_too_large_if_packets_differ_in_size() -> None:
+    """ns-2's limit is 47 packets, so at most 46 wait behind the one in transmission.
+
+    The packets of SACK have 1500 B, those of Vegas 100 B. For a short time the link sent mostly
+    small packets, 284 a second. Its usual number is 190, which counts for the packets that waited.
+    """
+    sack = vm.Flow("sack", 0.0373, count=2, start=0.0266, variant="ns2", packet_size=1500)
+    vegas = {"alpha": 2, "beta": 4, "variant": "ns2", "packet_size": 100}
+    flows = [sack, vm.Flow("vegas", 0.0373, count=2, start=1.58, **vegas)]
+    case = vm.Scenario([vm.Link(162.0, buffer=47)], flows, run=vm.Run(60.0, 20.0, runs=1))
+    seen = ns2_trace.record(case)
+    of_flows = seen.data.copy(deep=True)
+    for name in ("queue", "served"):  # then the capacity comes from the flows' throughputs
+        of_flows[name].values[...] = np.nan
+    for each in (seen, dataclasses.replace(seen, data=of_flows)):
+        found = estimate(each)
+        assert found.capacity.high == np.inf
+        assert found.buffer.low < found.buffer.value <= 47.0
+        assert "packets of the mean size are counted" in found.buffer.how
 
 
 def test_a_time_with_small_packets_only_does_not_make_the_capacity_a_lower_bound() -> None:

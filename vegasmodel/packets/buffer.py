@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.busy_times import carried
-from vegasmodel.packets.capacity import bottleneck, of_flows
+from vegasmodel.packets.capacity import bottleneck, in_mean_size, of_flows
 from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.full_queue import ENOUGH_LOSSES, longest_wait, noise_of
 from vegasmodel.packets.gaps import packets_in_all
@@ -62,6 +62,10 @@ def buffer_of(
     computed from RTTs, each flow's RTT with an empty queue (``rtts``) and the ``capacity``. It is
     ``None`` if the trace does not tell enough.
 
+    If packets differ in size, RTTs tell only how many bytes waited. The estimate is then the number
+    of packets of the mean size that have so many bytes. Its range begins with the number of the
+    largest packets that have so many.
+
     A loss is random if it came while the queue was not full. The number of random losses is 0
     unless most losses were random.
     """
@@ -78,20 +82,26 @@ def buffer_of(
     clean = "none across retransmissions" in trace.provenance.get("rtt", "")
     if resent is not None and not clean:
         rtt = np.where(resent > 0, np.nan, rtt)
-    waits = carried(trace, rtt - of_flows(trace, rtts), capacity.value)
+    rate, largest_size = in_mean_size(trace, capacity)
+    waits = carried(trace, rtt - of_flows(trace, rtts), rate)
     wait, how, random = longest_wait(trace, waits)
     if not wait > 0:
         return None, random
     # Little's law: the packets that waited = the longest wait times the capacity
-    longest_queue = wait * capacity.value
+    longest_queue = wait * rate
     if lost:  # a mean or a sample can miss the longest queue of its interval
         bound = "packets were lost, but an interval's RTT is not its largest: a lower bound"
     # the same without the part of the wait that may be noise; if there is any, the range is wider
-    noise = noise_of(trace, waits, 1.0 / capacity.value)
-    without_noise = max(wait - noise, 0.0) * capacity.value
+    noise = noise_of(trace, waits, 1.0 / rate)
+    without_noise = max(wait - noise, 0.0) * rate
     if without_noise < longest_queue:
         noisy = f"{without_noise:.3g} pkt are a lower bound, because RTTs vary by noise or bursts"
         bound = f"{bound.removesuffix(': a lower bound')}, so the buffer may be larger; {noisy}"
+    if largest_size > 1.0:  # as many bytes are fewer packets if these are large
+        without_noise /= largest_size
+        fewest = f"{without_noise:.3g} pkt are a lower bound, because they differ in size"
+        bound = f"{bound.removesuffix(': a lower bound')}; packets of the mean size are counted, "
+        bound += f"and {fewest}"
     how = f"({how} - base RTT) capacity; {bound}"
     return Estimate(longest_queue, without_noise, np.inf, "pkt", how), random
 

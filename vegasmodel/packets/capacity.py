@@ -6,6 +6,7 @@ waited, by the recorded lengths of the queue or by RTTs (``busy_times.py``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -38,6 +39,7 @@ ENOUGH_PACKETS = 10 * RUN
 NEARLY_ALL = 0.9  # the part of the intervals that counts as nearly all of them
 # Rates that differ by a smaller part count as equal, because busy periods may have idle ends.
 EQUAL_RATES = 0.01
+FEW = 0.01  # part of all packets: the packet sizes of a flow that has fewer hardly matter
 # A trace may hold absurd numbers. Outside these limits they count as unknown.
 MOST_PACKETS = 1e15  # of one flow
 POSSIBLE_SIZES = 1.0, 1e6  # of a packet, B
@@ -184,6 +186,30 @@ def bound_of_mean_size(trace: Trace) -> bool:
     return (
         link is not None and served is not None and _of_mean_size(trace, link, served[:, link])[1]
     )
+
+
+def in_mean_size(trace: Trace, capacity: Estimate) -> tuple[float, float]:
+    """The capacity in packets of the flows' mean size per second, and the largest size over it.
+
+    A lower bound of the capacity may come from a time in which all packets were small
+    (``bound_of_mean_size``). It is then converted by the size of the smallest packets. The mean
+    throughput of all flows over the whole trace is another lower bound, which needs no conversion.
+    The larger of the two is returned. Flows with less than the part ``FEW`` of all packets do not
+    count. If all sizes are equal or unknown, the capacity is returned as it is, with 1.
+    """
+    known = _sizes(trace)
+    if known is None:
+        return capacity.value, 1.0
+    sizes, packets = known
+    many = packets >= FEW * packets.sum()
+    smallest, mean, largest = sizes[many].min(), sizes @ packets / packets.sum(), sizes[many].max()
+    if largest <= smallest * (1 + EQUAL_RATES):
+        return capacity.value, 1.0
+    rate = capacity.value
+    if math.isinf(capacity.high) and not bound_of_mean_size(trace):
+        seconds = float(trace.edges[-1] - trace.edges[0])
+        rate = max(rate * float(smallest / mean), float(packets.sum()) / seconds)
+    return rate, float(largest / mean)
 
 
 def _sizes(trace: Trace) -> tuple[Floats, Floats] | None:
