@@ -83,7 +83,7 @@ def cycle_of(
         """``x`` where the cycle is solved, else NaN; x may have one more axis, such as phases."""
         return np.where(solved if x.ndim == solved.ndim else solved[..., None], x, np.nan)
 
-    total = sums.rounds.sum(axis=-1)  # mu times the period
+    total = sums.mu_duration.sum(axis=-1)  # mu times the period
     sent_V, sent_R = sums.sent_vegas / n_V, sums.sent_reno / n_R
     # a flow that loses one packet a cycle sends at least this one
     loss_V, loss_R = (
@@ -100,7 +100,7 @@ def cycle_of(
         window_vegas=known(sums.V / n_V[..., None]),
         window_reno=known(sums.R / n_R[..., None]),
         length=known(sums.length),
-        duration=known(sums.rounds / C[..., None]),
+        duration=known(sums.mu_duration / C[..., None]),
         a=known(1 + deficit / (n_V + n_R)),
         b=known(1 + sums.length[..., 0] + sums.length[..., 1]),
         N=known(sums.count),
@@ -109,7 +109,7 @@ def cycle_of(
         packets_reno=known(sent_R),
         loss_rate_vegas=known(np.where(loses, loss_V, 0.0)),
         loss_rate_reno=known(loss_R),
-        queue_mean=known(sums.queue / total),
+        queue_mean=known(sums.mu_queue / total),
         utilization=known((sums.sent_vegas + sums.sent_reno) / total),
         regime=_regime(path, sums.V[..., 6]),
         queue_empties=deficit > 0,
@@ -139,7 +139,7 @@ def _throughput_ranges(path: derived.Path, ends: list[derived.Sums], C: Floats) 
     """
     throughputs = []
     for end in ends:
-        total = end.rounds.sum(axis=-1)  # mu times the period
+        total = end.mu_duration.sum(axis=-1)  # mu times the period
         throughputs.append(
             [C * end.sent_vegas / path.n_vegas / total, C * end.sent_reno / path.n_reno / total]
         )

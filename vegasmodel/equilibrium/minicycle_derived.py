@@ -123,13 +123,13 @@ class Sums:
     V: Floats  # [..., 7] at the phase edges, the paper's W_V(1), W_V(a), W_V(b), .., W_V(N)
     R: Floats  # [..., 7]
     length: Floats  # [..., 6] mini-cycles in each of the PHASES; they add up to N - 1
-    # [..., 6] sum of max(W, mu T) over each of the PHASES, packets, where W is the sum of all
-    # windows: mu times the duration of the phase
-    rounds: Floats
+    # [..., 6] mu times the duration of each of the PHASES, packets: the sum of max(W, mu T) over
+    # the phase, where W is the sum of all windows
+    mu_duration: Floats
     count: Floats  # N, the number of mini-cycles (round trips) in the cycle
     sent_vegas: Floats  # packets sent by all Vegas flows
     sent_reno: Floats  # packets sent by all Reno flows
-    queue: Floats  # sum of q max(W, mu T): mu times the time integral of the queue
+    mu_queue: Floats  # mu times the time integral of the queue q: the sum of q max(W, mu T)
     residual: Floats  # relative misfit of V, and of the phases' lengths with N
 
 
@@ -246,9 +246,9 @@ def cycle(path: Path, V_N: Floats) -> Sums:
     R_N = M + B + 1 - V_N  # the Reno windows at the loss
     V_1, R_1 = path.cut * V_N, R_N / 2  # and the windows just after the loss
     N = 1 + (R_N - R_1) / n_R  # mini-cycles; in each, Reno's windows grow by n_R packets
-    length, rounds, backlog = _filling(M, B, course)
+    length, mu_duration, mu_queue = _filling(M, B, course)
     # the phase "follow", number 4 in PHASES counted from 0, in which V is not linear
-    length[..., 4], rounds[..., 4], backlog[..., 4], V_follow = _following(
+    length[..., 4], mu_duration[..., 4], mu_queue[..., 4], V_follow = _following(
         path, course.queue[..., 3], course.queue[..., 4]
     )
     # The integrals of V over the phases; where V is linear, they are areas of trapezoids. In each
@@ -256,19 +256,19 @@ def cycle(path: Path, V_N: Floats) -> Sums:
     sent_V = (course.V[..., :-1] + course.V[..., 1:]) / 2 * length
     sent_V[..., 4] = V_follow
     first, final = np.maximum(V_1 + R_1, M), M + B + 1  # max(W, mu T) there
-    rounds[..., 0] += first / 2
-    rounds[..., 5] += final / 2
+    mu_duration[..., 0] += first / 2
+    mu_duration[..., 5] += final / 2
     grown = np.cumsum(length, axis=-1) * n_R[..., None]  # growth of R from the start
     misfit = np.abs(length.sum(axis=-1) - (N - 1)) / N
     return Sums(
         V=course.V,
         R=np.concatenate([R_1[..., None], R_1[..., None] + grown], axis=-1),
         length=length,
-        rounds=rounds,
+        mu_duration=mu_duration,
         count=N,
         sent_vegas=sent_V.sum(axis=-1) + (V_1 + V_N) / 2,
         sent_reno=N * (R_1 + R_N) / 2,
-        queue=backlog.sum(axis=-1) + (np.minimum(first - M, B) * first + B * final) / 2,
+        mu_queue=mu_queue.sum(axis=-1) + (np.minimum(first - M, B) * first + B * final) / 2,
         residual=np.maximum(misfit, np.abs(course.misfit) / V_N),
     )
 

@@ -34,8 +34,10 @@ def throughput(
     below_B_th = np.less(B, B_th)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         small, large = appendix_a(mu, T, B, lam), equilibrium(mu, T, B, alpha, lam)
-        vegas = np.where(below_B_th, small[0] / small[2], large[0] / large[2])
-        reno = np.where(below_B_th, small[1] / small[2], large[1] / large[2])
+        P_Vegas, P_Reno, Delta = (
+            np.where(below_B_th, *either) for either in zip(small, large, strict=True)
+        )
+        vegas, reno = P_Vegas / Delta, P_Reno / Delta
         # With a larger buffer the queue never empties: a < 1, and sums from 1 to a run backwards.
         # The paper's hypothesis 2 excludes this.
         valid = mu * T >= B

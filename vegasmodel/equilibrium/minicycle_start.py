@@ -34,9 +34,9 @@ MAX_MINICYCLES = 2000
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
     """The sum of the Vegas windows as a function of the queue, if each flow has this ``backlog``.
 
-    This is equation (7) of De Vendictis and Baiocchi. The backlog is in packets, computed by the
-    formula of ``variant``. n_V is the number of Vegas flows and M the bandwidth-delay product in
-    packets.
+    This is equation (7) of De Vendictis and Baiocchi, with the queue q in the form shift + pull/q.
+    The backlog is in packets, computed by the formula of ``variant``. n_V is the number of Vegas
+    flows and M the bandwidth-delay product in packets.
     """
     A = n_V * np.maximum(backlog, 0.0)
     return Edge(shift=np.zeros_like(A) if find(variant).backlog_over_base else A, pull=A * M)
