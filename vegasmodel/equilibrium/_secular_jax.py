@@ -170,11 +170,15 @@ _linux.defjvp(lambda primals, tangents: _implicit(True, primals, tangents))
 
 
 def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
-    """The results of ``_delay``, without derivatives."""
-    present = alpha > 0
+    """The results of ``_delay``, without derivatives.
+
+    A link with a number out of range gets harmless numbers, so that the iteration ends, and the
+    status INVALID. The caller replaces its other results by NaN.
+    """
+    present = alpha > 0  # a flow with alpha = 0 is absent
+    # of each link: the largest over-estimate, and whether all numbers are in range
     top = jnp.where(present, x, -jnp.inf).max(-1)
     good = _in_range(linux, alpha, x, rtt, c)
-    # harmless values stand in for those out of range, so that the loop ends
     alpha = jnp.where(good[..., None], alpha, 1.0)
     x, c = jnp.where(good[..., None], x, 0.0), jnp.where(good, c, 1.0)
     rtt, top = jnp.where(good[..., None], rtt, 1.0), jnp.where(good, top, 0.0)
