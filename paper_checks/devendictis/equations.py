@@ -12,7 +12,7 @@ uses none of the package's formulas.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -248,45 +248,68 @@ SLACK_NOTE = (
 )
 
 
-def phases() -> list[Record]:
-    """The records of equations (10) to (17), with whole numbers of mini-cycles.
+class _Cycle(NamedTuple):
+    """A cycle from loss to loss that is counted mini-cycle by mini-cycle; these are round trips.
 
-    The paper sums both windows over the mini-cycles (round trips) from one loss to the next.  Here
-    its formulas are compared with sums that are counted mini-cycle by mini-cycle, at W_V(1) = 10,
-    W_R(1) = 20 and mu T = 50 packets.
-
-    In phase 1, mini-cycles 1 to a, no packet waits.  In phase 2, mini-cycles a + 1 to b, the queue
-    grows and both windows still grow by a packet per mini-cycle.  In phase 3, up to mini-cycle N,
-    Vegas is in equilibrium.
+    The records of equations (10) to (15) compare the paper's formulas with it.  The mini-cycles
+    have the numbers 1 to N.  In phase 1, mini-cycles 1 to a, no packet waits.  In phase 2,
+    mini-cycles a + 1 to b, the queue grows.  Windows grow by a packet per mini-cycle.
     """
-    V1, R1, pipe, N = 10.0, 20.0, 50.0, 30  # W_V(1), W_R(1), mu T
-    reno = [R1 + i for i in range(N)]  # windows in mini-cycles 1 to N, packets
-    vegas = [V1 + i for i in range(N)]
-    a = 1  # the first mini-cycle with a full link
+
+    V1: float  # W_V(1), Vegas's window in mini-cycle 1, packets
+    R1: float  # W_R(1), Reno's
+    pipe: float  # mu T, packets
+    N: int
+    a: int  # the first mini-cycle with a full link
+    b: int  # our choice
+    vegas: list[float]  # windows in mini-cycles 1 to N, packets
+    reno: list[float]
+
+    @property
+    def where(self) -> str:
+        """The cycle's numbers as text, for the notes of records."""
+        return (
+            f"W_V(1) {self.V1:g}, W_R(1) {self.R1:g}, mu T {self.pipe:g} packets, a = {self.a}, "
+            f"b = {self.b}."
+        )
+
+    @property
+    def T(self) -> float:
+        """The RTT without queueing for which mu T is ``pipe``, s."""
+        return self.pipe / MU
+
+
+def _cycle() -> _Cycle:
+    """The cycle with W_V(1) = 10, W_R(1) = 20, mu T = 50 packets and 30 mini-cycles."""
+    V1, R1, pipe, N = 10.0, 20.0, 50.0, 30
+    a = 1
     while V1 + R1 + 2 * (a - 1) < pipe:
         a += 1
-    V_a, R_a = vegas[a - 1], reno[a - 1]
-    b = a + 6  # our choice
-    phase_2 = range(a + 1, b + 1)
-    sums = [vegas[i - 1] + reno[i - 1] for i in phase_2]  # of both windows
-    # B_V is the number of packets that Vegas sends in phase 2
-    printed_B_V = (b - a) * V_a + (a + 1 + b) * (b - a) / 2
-    derived_B_V = (b - a) * V_a + (b - a + 1) * (b - a) / 2
-    pipe_T = pipe / MU  # s, the T for which mu T is ``pipe``
-    at_b = circulate([int(vegas[b - 1]), int(reno[b - 1])], MU, pipe_T)
+    vegas, reno = [V1 + i for i in range(N)], [R1 + i for i in range(N)]
+    return _Cycle(V1, R1, pipe, N, a, a + 6, vegas, reno)
+
+
+def _slack(by_ack: list[float]) -> float:
+    """The tolerance of a window after the mini-cycles with the windows ``by_ack`` (SLACK_NOTE)."""
+    return 1.5 * sum(1 / W for W in by_ack)
+
+
+def reno_in_a_cycle() -> list[Record]:
+    """The records of equation (10), Reno's window in mini-cycle i, and of the sum of these windows.
+
+    A mini-cycle is a round trip.  With whole numbers of mini-cycles, the sum can be counted.
+    """
+    c = _cycle()
+    R1, N, reno = c.R1, c.N, c.reno
     by_ack = _ack_by_ack(R1, N)  # Reno's windows, computed with single ACKs
-    slack = 1.5 * sum(1 / W for W in by_ack)  # see SLACK_NOTE
-    slack_to_a = 1.5 * sum(1 / W for W in _ack_by_ack(V1, a)[:a])
-    where = f"W_V(1) 10, W_R(1) 20, mu T 50 packets, a = {a}, b = {b}."
     return [
-        # Reno's windows in all phases, and their sum
         Record(
             "equation 10",
             "equation",
             printed=[R1 + i - 1 for i in (10, 20, N)],
             compute=by_theory([by_ack[i - 1] for i in (10, 20, N)]),
             prints=FORMULA_AT_OUR_NUMBERS,
-            tolerance=slack,
+            tolerance=_slack(by_ack),
             note=f"W_R(1) {R1}; windows of mini-cycles 10, 20 and {N}; computed: each ACK adds "
             f"1/W. {SLACK_NOTE} All three windows have the tolerance of the last one.",
         ),
@@ -296,14 +319,28 @@ def phases() -> list[Record]:
             computed=sum(reno),
             note=f"{N} mini-cycles, counted.",
         ),
-        # phase 1: the windows, the number of mini-cycles, the packets sent and the time
+    ]
+
+
+def phase_1() -> list[Record]:
+    """The records of equations (11) and (12): both windows grow until they fill the link.
+
+    The link is full in mini-cycle (round trip) a.  The records are about the windows in mini-cycle
+    a, the number a itself, the packets A_V that Vegas sends in phase 1, and its duration Delta_a.
+    """
+    c = _cycle()
+    V1, R1, pipe, a, vegas, reno, where = c.V1, c.R1, c.pipe, c.a, c.vegas, c.reno, c.where
+    V_a, R_a = vegas[a - 1], reno[a - 1]
+    # the windows in mini-cycles 1 to a, computed with single ACKs
+    vegas_by_ack, reno_by_ack = _ack_by_ack(V1, a), _ack_by_ack(R1, a)
+    return [
         Record(
             "equation 11",
             "equation",
             printed=[V1 + a - 1, R1 + a - 1],
-            compute=by_theory([_ack_by_ack(V1, a)[a - 1], by_ack[a - 1]]),
+            compute=by_theory([vegas_by_ack[a - 1], reno_by_ack[a - 1]]),
             prints=FORMULA_AT_OUR_NUMBERS,
-            tolerance=slack_to_a,
+            tolerance=_slack(vegas_by_ack[:a]),
             note=f"{where} printed: (11) solved for the windows of mini-cycle a, with the counted "
             f"a; computed: each ACK adds 1/W. {SLACK_NOTE}",
         ),
@@ -336,14 +373,30 @@ def phases() -> list[Record]:
         ),
         equation(
             "section 3, Delta_a",
-            printed=a * pipe_T,
-            computed=sum(
-                max(pipe_T, (v + r) / MU) for v, r in zip(vegas[:a], reno[:a], strict=True)
-            ),
+            printed=a * c.T,
+            computed=sum(max(c.T, (v + r) / MU) for v, r in zip(vegas[:a], reno[:a], strict=True)),
             note=f"{where} Computed: the sum of the RTTs, each the sum of both windows over mu, "
             "or T.",
         ),
-        # phase 2: Vegas's rate, the RTTs, the windows, the time and the packets sent
+    ]
+
+
+def phase_2() -> list[Record]:
+    """The records of equations (13) to (15): the link is full, and both windows still grow.
+
+    Phase 2 has the mini-cycles (round trips) a + 1 to b.  The records are about Vegas's rate in
+    mini-cycle b, the RTTs, the sums of both windows, the duration Delta_b of the phase, and the
+    packets B_V that Vegas sends in it.
+    """
+    c = _cycle()
+    pipe, a, b, vegas, reno, where = c.pipe, c.a, c.b, c.vegas, c.reno, c.where
+    numbers = range(a + 1, b + 1)
+    sums = [vegas[i - 1] + reno[i - 1] for i in numbers]  # of both windows in each mini-cycle
+    at_b = circulate([int(vegas[b - 1]), int(reno[b - 1])], MU, c.T)
+    V_a = vegas[a - 1]
+    printed_B_V = (b - a) * V_a + (a + 1 + b) * (b - a) / 2
+    derived_B_V = (b - a) * V_a + (b - a + 1) * (b - a) / 2
+    return [
         _simulated(
             "equation 13",
             printed=vegas[b - 1] / (vegas[b - 1] + reno[b - 1]) * MU,
@@ -360,33 +413,31 @@ def phases() -> list[Record]:
         _simulated(
             "equation 15",
             printed=[s / MU for s in sums],
-            computed=[circulate([int(s)], MU, pipe_T).RTT for s in sums],
+            computed=[circulate([int(s)], MU, c.T).RTT for s in sums],
             note=f"{where} The RTTs in phase 2;",
         ),
         equation(
             "section 3, windows in phase 2",
-            printed=[pipe + 2 * (i - a) for i in phase_2],
+            printed=[pipe + 2 * (i - a) for i in numbers],
             computed=sums,
             note=f"{where} Counted.",
         ),
         equation(
             "section 3, Delta_b",
-            printed=(pipe_T + (b - a + 1) / MU) * (b - a),
+            printed=(c.T + (b - a + 1) / MU) * (b - a),
             computed=sum(s / MU for s in sums),
             note=f"s. {where} mu {MU:g} pkt/s. Counted.",
         ),
         equation(
             "section 3, B_V",
             printed=printed_B_V,
-            computed=sum(vegas[i - 1] for i in phase_2),
+            computed=sum(vegas[i - 1] for i in numbers),
             note=f"{where} Counted.",
             erratum="(b-a) W_V(a) + (b-a+1)(b-a)/2: in mini-cycle i of phase 2 the window is "
             "W_V(a) + i - a, where i - a runs from 1 to b - a. The print sums i instead, from a + "
             f"1 to b, and so has a (b-a) = {a * (b - a)} packets too many. Corrected: "
             f"{derived_B_V:g}.",
         ),
-        # phase 3
-        *_equilibrium_phase(),
     ]
 
 
@@ -423,7 +474,7 @@ def _window_beside(R: float) -> float:
     )
 
 
-def _equilibrium_phase() -> list[Record]:
+def phase_3() -> list[Record]:
     """The records of equations (16) and (17), about the end of a cycle from loss to loss.
 
     By (16) Vegas reaches its equilibrium window in mini-cycle (round trip) b. By (17) its window
@@ -480,4 +531,4 @@ def _equilibrium_phase() -> list[Record]:
     ]
 
 
-RECORDS = (*window_rules(), *equilibrium(), *phases())
+RECORDS = (*window_rules(), *equilibrium(), *reno_in_a_cycle(), *phase_1(), *phase_2(), *phase_3())

@@ -20,43 +20,38 @@ from paper_checks.checks import (
 from paper_checks.devendictis.equations import M, equation
 from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 
+PIPE, BUFFER = 54.0, 5.0  # mu T and B, packets
+SUM_AT_LOSS = PIPE + BUFFER + 1  # packets, of both windows when the buffer overflows
 
-def small_buffers() -> list[Record]:
-    """The records of appendix A, for buffers below B_th, and of this threshold itself.
 
-    Both windows then grow in each mini-cycle (round trip) of a cycle from loss to loss. The
-    formulas are compared with cycles that are iterated, at lambda 3/4, mu T 54 and B 5. There N =
-    11 and a = 8 are whole numbers: N is the number of mini-cycles in a cycle, and in mini-cycle a
-    the link becomes full.
+def cycle() -> list[Record]:
+    """The records of the formulas of appendix A for a cycle from loss to loss at a small buffer.
+
+    Both windows grow in each mini-cycle (round trip). The formulas are compared with cycles that
+    are iterated, at lambda 3/4, mu T 54 and B 5. There N = 11 and a = 8 are whole numbers: N is the
+    number of mini-cycles in a cycle, and in mini-cycle a the link becomes full.
     """
-    pipe, buffer, lam = 54.0, 5.0, 0.75  # mu T and B in packets; lambda, Vegas's factor at a loss
-    sum_at_loss = pipe + buffer + 1  # of both windows, packets
-    V_N, R_N, N = _cycle(sum_at_loss, lam)
+    pipe, lam = PIPE, LAM  # LAM is lambda, Vegas's factor at a loss
+    V_N, R_N, N = _cycle(SUM_AT_LOSS, lam)
     vegas = [lam * V_N + i for i in range(N)]  # windows in mini-cycles 1 to N
     reno = [R_N / 2 + i for i in range(N)]
-    # by lambda: Vegas's packets in a cycle over Reno's
-    ratios = {factor: _packets_over(sum_at_loss, factor) for factor in (0.5, 0.55, 0.65, 0.75, 0.9)}
     sums = [v + r for v, r in zip(vegas, reno, strict=True)]  # of both windows in each mini-cycle
     a = next(i for i, s in enumerate(sums, 1) if s >= pipe)
     T = pipe / MU  # s
     first = (N - 1) / (1 - lam)  # sum of both windows in mini-cycle 1, as printed
     duration = sum(max(s, pipe) / MU for s in sums)  # s, of a cycle
     where = "lambda 3/4, mu T 54, B 5, cycles iterated until they repeat."
-    # B_th: the buffer at which Vegas's window at the loss equals its equilibrium window
-    threshold = float(
-        brentq(lambda x: (M + x + 1) / (3 - 2 * LAM) - ALPHA * (M + x) / x, 0.1, 50, xtol=1e-12)
-    )
     return [
         equation(
             "appendix A, windows at the loss",
-            printed=[sum_at_loss / (3 - 2 * lam) * x for x in (1, 2 * (1 - lam))],
+            printed=[SUM_AT_LOSS / (3 - 2 * lam) * x for x in (1, 2 * (1 - lam))],
             computed=[V_N, R_N],
             note=f"{where} printed: solved for W_V(N) and W_R(N), (mu T + B + 1)/(3 - 2 lambda) "
             "and 2 (1 - lambda) times it.",
         ),
         equation(
             "appendix A, N",
-            printed=sum_at_loss * (1 - lam) / (3 - 2 * lam) + 1,
+            printed=SUM_AT_LOSS * (1 - lam) / (3 - 2 * lam) + 1,
             computed=N,
             note=f"{where} Counted.",
         ),
@@ -86,11 +81,23 @@ def small_buffers() -> list[Record]:
             "these from a+1 to N, over mu. The print, with - a + 1, is 2 (a-1)(N-a)/mu seconds "
             "short; it would be right with mu T in place of (N-1)/(1-lambda).",
         ),
+    ]
+
+
+def threshold() -> list[Record]:
+    """The records of B_th, the buffer below which Vegas's window still grows at each loss.
+
+    At this buffer, Vegas's window at the loss by appendix A equals its equilibrium window (7).
+    """
+    exact = float(
+        brentq(lambda x: (M + x + 1) / (3 - 2 * LAM) - ALPHA * (M + x) / x, 0.1, 50, xtol=1e-12)
+    )
+    return [
         Record(
             "section 3, B_th",
             "equation",
             printed=ALPHA * (3 - 2 * LAM),
-            compute=by_theory(threshold),
+            compute=by_theory(exact),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=ALPHA * (3 - 2 * LAM) / M,
             note=f"Packets. mu T {M:g} packets, alpha {ALPHA:g}, lambda {LAM:g}. computed: the B "
@@ -105,13 +112,21 @@ def small_buffers() -> list[Record]:
             compute=from_printed_numbers(
                 Found(
                     ALPHA * (3 - 2 * LAM),
-                    detail=f"The exact condition gives less at any T, {threshold:.2f} at 80 ms.",
+                    detail=f"The exact condition gives less at any T, {exact:.2f} at 80 ms.",
                 )
             ),
             tolerance=rounding(1.0),
             note="Packets: the printed B_th = alpha (3 - 2 lambda) is 4.5. Tolerance: rounding to "
             "a whole packet, where a half is rounded up.",
         ),
+    ]
+
+
+def throughputs() -> list[Record]:
+    """The records of how the throughputs below B_th depend on lambda, Vegas's factor at a loss."""
+    # by lambda: Vegas's packets in a cycle over Reno's
+    ratios = {factor: _packets_over(SUM_AT_LOSS, factor) for factor in (0.5, 0.55, 0.65, 0.75, 0.9)}
+    return [
         Record(
             "section 3, equal throughputs below B_th at lambda = 1/2",
             "claim",
@@ -165,4 +180,4 @@ def _packets_over(sum_at_loss: float, lam: float) -> float:
     return (1 + lam) * V / (1.5 * R)
 
 
-RECORDS = tuple(small_buffers())
+RECORDS = (*cycle(), *threshold(), *throughputs())
