@@ -105,80 +105,83 @@ def least_window(runs: Runs, law: str, drops: tuple[int, ...], buffer: float = B
     return float(runs(forced(law, drops, buffer=buffer)).window[row, source])
 
 
+def _reno_restarts(runs: Runs) -> Found:
+    """Whether Reno's window falls to one packet in each run."""
+    windows = [least_window(runs, "reno", drops, buffer) for buffer in BUFFERS for drops in DROPPED]
+    text = ", ".join(f"{window:g}" for window in windows)
+    return Found(
+        max(windows) <= 1,
+        detail=f"Least windows with a buffer of 50, then with one of 6: {text}.",
+    )
+
+
+def _vegas_does_not_restart(runs: Runs) -> Found:
+    """Whether Vegas's window stays above 2 packets, its window after a timeout."""
+    windows = {drops[0]: least_window(runs, "vegas", drops) for drops in sorted(DROPPED)}
+    text = ", ".join(f"{window:g}" for window in windows.values())
+    kept = [window > 2 for window in windows.values()]
+    detail = f"Least window, 2 after a timeout: {text}"
+    return in_every_case(kept, "The packets decide, and the paper does not name them", detail)
+
+
+def _laws_with_largest_window(runs: Runs) -> Found:
+    """Whether SACK has the largest window after figure 1's losses, as the paper says.
+
+    Each law is simulated six times with each buffer: once for each entry of ``DROPPED``, the
+    four packets that the link drops. For each entry, the law with the largest mean window wins.
+    We take the mean from 0.5 s to the end of the run, at 2 s. The result names the laws that
+    win at least once with the first buffer. So it is just "sack" if SACK always wins. It is
+    undecided if with the second buffer other laws win.
+    """
+    winners, windows = [], []  # for each buffer: these laws, and a text with all mean windows
+    for buffer in BUFFERS:
+        means = [
+            {
+                law: float(runs(forced(law, drops, 0.5, buffer)).window[0, 0])  # row 0: means
+                for law in ("sack", "reno", "vegas")
+            }
+            for drops in DROPPED
+        ]
+        winners.append({max(by_law, key=lambda law: by_law[law]) for by_law in means})
+        rows = "; ".join(
+            ", ".join(f"{law} {window:.2f}" for law, window in by_law.items()) for by_law in means
+        )
+        windows.append(f"with a buffer of {buffer:g}: {rows}")
+    starts = ", ".join(str(drops[0]) for drops in DROPPED)
+    return Found(
+        ", ".join(sorted(winners[0])),
+        detail=f"Mean windows from 0.5 s on, packets dropped from {starts} on: "
+        f"{'. '.join(windows)}.",
+        undecided=BUFFER_DECIDES if winners[0] != winners[1] else "",
+    )
+
+
 def figure_1() -> list[Record]:
     """The records of figure 1: after four losses Reno restarts from a window of one packet.
 
     Vegas does not, and SACK has the largest window afterwards.
     """
-
-    def reno_restarts(runs: Runs) -> Found:
-        """Whether Reno's window falls to one packet in each run."""
-        windows = [
-            least_window(runs, "reno", drops, buffer) for buffer in BUFFERS for drops in DROPPED
-        ]
-        text = ", ".join(f"{window:g}" for window in windows)
-        return Found(
-            max(windows) <= 1,
-            detail=f"Least windows with a buffer of 50, then with one of 6: {text}.",
-        )
-
-    def vegas_does_not(runs: Runs) -> Found:
-        """Whether Vegas's window stays above 2 packets, its window after a timeout."""
-        windows = {drops[0]: least_window(runs, "vegas", drops) for drops in sorted(DROPPED)}
-        text = ", ".join(f"{window:g}" for window in windows.values())
-        kept = [window > 2 for window in windows.values()]
-        detail = f"Least window, 2 after a timeout: {text}"
-        return in_every_case(kept, "The packets decide, and the paper does not name them", detail)
-
-    def largest(runs: Runs) -> Found:
-        """Whether SACK has the largest window after figure 1's losses, as the paper says.
-
-        Each law is simulated six times with each buffer: once for each entry of ``DROPPED``, the
-        four packets that the link drops. For each entry, the law with the largest mean window wins.
-        We take the mean from 0.5 s to the end of the run, at 2 s. The result names the laws that
-        win at least once with the first buffer. So it is just "sack" if SACK always wins. It is
-        undecided if with the second buffer other laws win.
-        """
-        winners, windows = [], []  # for each buffer: these laws, and a text with all mean windows
-        for buffer in BUFFERS:
-            means = [
-                {
-                    law: float(runs(forced(law, drops, 0.5, buffer)).window[0, 0])  # row 0: means
-                    for law in ("sack", "reno", "vegas")
-                }
-                for drops in DROPPED
-            ]
-            winners.append({max(by_law, key=lambda law: by_law[law]) for by_law in means})
-            rows = "; ".join(
-                ", ".join(f"{law} {window:.2f}" for law, window in by_law.items())
-                for by_law in means
-            )
-            windows.append(f"with a buffer of {buffer:g}: {rows}")
-        starts = ", ".join(str(drops[0]) for drops in DROPPED)
-        return Found(
-            ", ".join(sorted(winners[0])),
-            detail=f"Mean windows from 0.5 s on, packets dropped from {starts} on: "
-            f"{'. '.join(windows)}.",
-            undecided=BUFFER_DECIDES if winners[0] != winners[1] else "",
-        )
-
     note = f"{FORCED_NOTE} {NO_PICTURE}"
     return [
         Record(
             "figure 1, Reno falls back to slow start",
             "figure",
             printed=True,
-            compute=reno_restarts,
+            compute=_reno_restarts,
             note=f"{note} The print says that the window drops 'to 0'; ns-2's least window is 1.",
         ),
         Record(
-            "figure 1, Vegas never does", "figure", printed=True, compute=vegas_does_not, note=note
+            "figure 1, Vegas never does",
+            "figure",
+            printed=True,
+            compute=_vegas_does_not_restart,
+            note=note,
         ),
         Record(
             "figure 1, largest window afterwards",
             "figure",
             printed="sack",
-            compute=largest,
+            compute=_laws_with_largest_window,
             note=note,
         ),
     ]
@@ -201,30 +204,28 @@ AS_STATED = (
 )
 
 
+def _reno_leaves_more_unused(runs: Runs) -> Found:
+    """Whether two Renos leave more of the link unused than two Vegas, and more than 1 %."""
+
+    def unused(rates: Floats) -> float:
+        """The part of the link that is unused in a run, percent; ``rates`` of both sources."""
+        return 100 * (1 - float(rates.sum()) / CAPACITY)
+
+    scenes = [same_law(law, 22e-3) for law in ("reno", "vegas")]
+    values = for_each_seed(runs, scenes, lambda reno, vegas: unused(reno) > max(unused(vegas), 1.0))
+    parts = [unused(runs(jittered(scene)).mean) for scene in scenes]
+    text = f"Unused on average: reno {parts[0]:.2f} %, vegas {parts[1]:.2f} %."
+    return dataclasses.replace(
+        majority_of_seeds(values, printed=True, tolerance=0.0, detail=text),
+        undecided=NO_OSCILLATION,
+    )
+
+
 def figures_2_to_4() -> list[Record]:
     """The records of figures 2 to 4: the bandwidths of two sources of the same law, in Mbit/s.
 
     X is the delay of the second source's last link: 1 ms, as the first source's, or 22 ms.
     """
-
-    def reno_leaves_more(runs: Runs) -> Found:
-        """Whether two Renos leave more of the link unused than two Vegas, and more than 1 %."""
-
-        def unused(rates: Floats) -> float:
-            """The part of the link that is unused in a run, percent; ``rates`` of both sources."""
-            return 100 * (1 - float(rates.sum()) / CAPACITY)
-
-        scenes = [same_law(law, 22e-3) for law in ("reno", "vegas")]
-        values = for_each_seed(
-            runs, scenes, lambda reno, vegas: unused(reno) > max(unused(vegas), 1.0)
-        )
-        parts = [unused(runs(jittered(scene)).mean) for scene in scenes]
-        text = f"Unused on average: reno {parts[0]:.2f} %, vegas {parts[1]:.2f} %."
-        return dataclasses.replace(
-            majority_of_seeds(values, printed=True, tolerance=0.0, detail=text),
-            undecided=NO_OSCILLATION,
-        )
-
     found = []
     words = {2: "fair", 3: "almost half and half"}  # by figure: the paper's words for the ratio
     for number, law in ((2, "reno"), (3, "vegas")):
@@ -263,7 +264,7 @@ def figures_2_to_4() -> list[Record]:
             "figure 2b, reno, X = 22 ms, the total bandwidth oscillates",
             "figure",
             printed=True,
-            compute=reno_leaves_more,
+            compute=_reno_leaves_more_unused,
             note="'Large oscillation of the total bandwidth'. We tested whether two Renos leave "
             "more than 1 % of the link unused, and more than two Vegas (figure 3b). "
             f"{MAJORITY_NOTE} {NO_PICTURE}",

@@ -97,8 +97,7 @@ def forced(law: str, drops: tuple[int, ...], since: float = 0.2, buffer: float =
     """The scenario of figure 1: topology 1 for 2 s, where the link drops some packets on purpose.
 
     The source has the congestion control ``law``, and ``drops`` has the numbers of these packets.
-    With a buffer of 50 no other packet is lost.
-    Averages begin at ``since`` s.
+    With a buffer of 50 no other packet is lost.  Averages begin at ``since`` s.
     """
     base = single(law)
     lost = (Drop(flow=law, packets=drops),) if drops else ()

@@ -169,7 +169,7 @@ class Connection:
     # --- the window ------------------------------------------------------------------------
 
     def _ack(self, packet: int) -> None:
-        """The ACK of ``packet`` arrives at the source."""
+        """The ACK of ``packet`` arrives: change the window, measure the RTT, and send packets."""
         now = self.network.now
         self.received.append(now)
         self.acked = packet

@@ -148,7 +148,11 @@ def begin() -> list[Record]:
 
 
 def _column_means(runs: Runs) -> Found:
-    """Whether the mean index is higher with Vegas-2 and Vegas-3 than with the other thresholds."""
+    """Whether the mean index over the delays is higher with Vegas-2 and Vegas-3 than with others.
+
+    Vegas-2 has alpha = beta = 2, and so on. The others are Vegas-1, and Vegas1_3 with alpha = 1 and
+    beta = 3.
+    """
     means = {name: float(np.mean([index(x2, name) for x2 in X2_IN_MS])) for name in THRESHOLDS}
     text = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
     fairer, less_fair = ("Vegas-2", "Vegas-3"), ("Vegas-1", "Vegas1_3")
@@ -157,7 +161,10 @@ def _column_means(runs: Runs) -> Found:
 
 
 def _worse_with_one(runs: Runs) -> Found:
-    """Whether at some delay Jain's index is lower with Vegas-1 than with Vegas1_3."""
+    """Whether at some delay Jain's index is lower with Vegas-1 than with Vegas1_3.
+
+    Vegas-1 has alpha = beta = 1, and Vegas1_3 has alpha = 1 and beta = 3.
+    """
     cases = [x2 for x2 in X2_IN_MS if index(x2, "Vegas1_3") - index(x2, "Vegas-1") > 0.001]
     return Found(bool(cases), detail=f"At x2 = {', '.join(map(str, cases)) or 'none'} ms.")
 
@@ -258,7 +265,8 @@ def _end(name: str, end: int, runs: Runs) -> Found:
 def _expected(runs: Runs) -> Found:
     """The longer connection's mean expected rate with Vegas-1, pkt/s, at the delay of ``nearest``.
 
-    The result is undecided, since the paper states no delay (``CASE_NOT_STATED``).
+    Vegas-1 has alpha = beta = 1. The result is undecided, since the paper states no delay
+    (``CASE_NOT_STATED``).
     """
     _, longer = replay(nearest(), *THRESHOLDS["Vegas-1"])
     found = float(np.mean([r.expected for r in longer.decisions(FROM_30_S)])) / BITS_PER_PACKET
@@ -268,8 +276,8 @@ def _expected(runs: Runs) -> Found:
 def _longer_stays_at_lower_end(runs: Runs) -> Found:
     """Whether the longer connection's actual rate with Vegas-1 stays near the shorter's lowest.
 
-    The range of the longer's rate must be less than 20 % as wide as the shorter's.  The lower ends
-    of both must be nearer to each other than that.
+    Vegas-1 has alpha = beta = 1. The range of the longer's rate must be less than 20 % as wide as
+    the shorter's.  The lower ends of both must be nearer to each other than that.
     """
     holds, rows = [], []
     for x2, longer_first in as_printed():
@@ -284,7 +292,8 @@ def _longer_stays_at_lower_end(runs: Runs) -> Found:
 def _shorter_gets_more(runs: Runs) -> Found:
     """Whether the shorter connection gets more than the longer one in each case of ``as_printed``.
 
-    These are the cases in which its rates have the range that section 3.3 prints.
+    These are the cases in which its rates with alpha = beta = 1 (Vegas-1) have the range that
+    section 3.3 prints.
     """
     pairs = [
         [
