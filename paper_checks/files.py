@@ -41,7 +41,7 @@ UNITS = {
 
 
 def to_toml(scenario: Scenario) -> str:
-    """The scenario file; ``Scenario.from_toml`` gives back the same scenario."""
+    """The text of a scenario file, from which ``Scenario.from_toml`` makes the same scenario."""
     packet_size = scenario.packet_size
     head = {
         "name": scenario.name,
@@ -109,7 +109,7 @@ def _link(link: Link, packet_size: float) -> dict[str, Any]:
 
 
 def _queue(link: Link, packet_size: float) -> dict[str, Any]:
-    """The table of a link's queue."""
+    """The table ``queue`` of a link, with the discipline and its parameters."""
     queue = link.queue
     if isinstance(queue, Red):
         default = Red(queue.min_threshold, queue.max_threshold)

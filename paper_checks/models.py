@@ -173,7 +173,10 @@ def error(scenario: Scenario, model: str, runs: Runs) -> float | None:
 
 
 def markdown(found: Iterable[Row]) -> str:
-    """The table: errors in percent of the mean throughput."""
+    """The table in Markdown, with a line for each of the rows ``found``.
+
+    Errors are in percent of the mean throughput.
+    """
     head: Mapping[str, str] = {
         "scenarios": "---",
         "model": "---",

@@ -123,7 +123,7 @@ def build(papers: Sequence[str], live: bool = False) -> list[Paper]:
 
 
 def _paper(key: str, runs: Runs) -> Paper:
-    """The chapter of the paper ``key``."""
+    """The report's chapter on the paper ``key``; ``runs`` has the results of ns-2 and ns-3."""
     prime(asked(key, runs))  # predictions of all scenarios, in parallel processes
     found = lines(key, records(key), runs)
     forms, simulated = _models()
@@ -256,7 +256,7 @@ def address(figure: Figure) -> str:
 
 
 def render(papers: Sequence[Paper]) -> str:
-    """The HTML page."""
+    """The HTML page with the chapters ``papers``, made from the template ``report.html``."""
     import vegasmodel
 
     environment = jinja2.Environment(

@@ -69,19 +69,19 @@ def stored(scenario: Scenario) -> Prediction:
     entry = _file()["answers"].get(scenario.fingerprint())
     if entry is None:
         return Prediction.not_applicable("rounds", scenario, ABSENT)
-    figures: dict[str, Any] = {key: np.array(entry[key], dtype=np.float64) for key in RESULTS}
+    results: dict[str, Any] = {key: np.array(entry[key], dtype=np.float64) for key in RESULTS}
     assumptions = tuple(Assumption(name, holds) for name, holds in entry["assumptions"])
     reason = None if current() else OLDER
-    return Prediction("rounds", scenario, reason=reason, assumptions=assumptions, **figures)
+    return Prediction("rounds", scenario, reason=reason, assumptions=assumptions, **results)
 
 
 def _answer(scenario: Scenario) -> dict[str, Any]:
     """The answer of ``rounds`` as an entry of the file; with one seed, as there are many flows."""
     run = dataclasses.replace(scenario.run, runs=1)
     found = predict(dataclasses.replace(scenario, run=run), "rounds")
-    figures: dict[str, Any] = {key: _digits(getattr(found, key)) for key in RESULTS}
+    results: dict[str, Any] = {key: _digits(getattr(found, key)) for key in RESULTS}
     assumptions = [(a.name, a.holds) for a in found.assumptions]
-    return {"name": scenario.name, "assumptions": assumptions} | figures
+    return {"name": scenario.name, "assumptions": assumptions} | results
 
 
 def _digits(values: Any) -> list[float]:

@@ -124,10 +124,10 @@ def _wait(W: Floats) -> float:
 
 
 def _grows_with_own_over_estimate() -> Found:
-    """Whether each source's rate grows with its own over-estimate.
+    """Whether each source's rate grows with its own over-estimate, if it is 1 ms larger than in X.
 
-    A larger over-estimate also changes the queueing delay Delta: equation (6), by which the rates
-    add up to the capacity, is solved again.
+    The N sources have the over-estimates X.  A larger over-estimate also changes the queueing delay
+    Delta: equation (6), by which the rates add up to the capacity, is solved again.
     """
     gains = [float((rates(X + 1e-3 * unit) - rates(X)) @ unit) for unit in np.eye(N)]
     text = ", ".join(f"{gain:.3f}" for gain in gains)
@@ -449,9 +449,10 @@ def _large_near_delta(influence: Floats, late: Floats) -> Found:
 def _large_for_late_pairs() -> Found:
     """Whether equation (8) is significant only for late sources i and k with x_i < x_k.
 
-    It must be largest for the last two of 20 sources, larger for each pair with x_i < x_k than for
-    the same pair with i and k exchanged, and where x_i > x_k less than half of the largest value.
-    The values, (d rate_i/d x_k)/rate_i, are computed by numerical differentiation.
+    Equation (8) is (d rate_i/d x_k)/rate_i: how the rate of source i changes with the over-estimate
+    x_k of source k.  It must be largest for the last two of 20 sources, larger for each pair with
+    x_i < x_k than for the same pair with i and k exchanged, and where x_i > x_k less than half of
+    the largest value. Its values are computed by numerical differentiation.
     """
     late = recursion(20)
     size = np.array([[-sensitivity(i, k, late) for k in range(20)] for i in range(20)])

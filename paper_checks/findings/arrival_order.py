@@ -100,7 +100,11 @@ def _by_the_rule() -> str:
 
 
 def page(runs: Runs) -> Page:
-    """The page.  Raises ``NoRun`` if a stored run is missing."""
+    """Make the page; raises ``NoRun`` if a stored run is missing.
+
+    Its picture has the rates of 20 sources in order of arrival, and their over-estimates of
+    baseRTT, with alpha = beta = 3.
+    """
     by_alpha = {alpha: (_rates(alpha, runs), _over_estimates(alpha, runs)) for alpha in ALPHAS}
     fig = figure(9.0, 4.0)
     left, right = fig.subplots(1, 2)

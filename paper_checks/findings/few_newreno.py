@@ -49,7 +49,11 @@ def _points(runs: Runs) -> list[Point]:
 
 
 def page(runs: Runs) -> Page:
-    """The page.  Raises ``NoRun`` if a stored run is missing."""
+    """Make the page; raises ``NoRun`` if a stored run is missing.
+
+    Its picture has the relative fairness and the losses of both laws in ns-2, by the ratio of the
+    numbers of flows.
+    """
     points = _points(runs)
     ratios = [point.ratio for point in points]
     errors = [2 * point.error for point in points]

@@ -108,7 +108,10 @@ def _rows(runs: Runs) -> np.ndarray:
 
 
 def page(runs: Runs) -> Page:
-    """The page.  Raises ``NoRun`` if a stored run is missing."""
+    """Make the page; raises ``NoRun`` if a stored run is missing.
+
+    Its picture has the ratio of both rates by the delay of the longer connection's last link.
+    """
     rows = _rows(runs)
     fig = figure(7.5, 4.4)
     ax = fig.subplots()
@@ -138,7 +141,7 @@ CAPTION = "Two Vegas sources; above 1 the one with the longer delay gets less."
 
 
 def _text(rows: np.ndarray) -> str:
-    """The text; ``rows`` come from ``_rows``."""
+    """The page's text, with its tables in Markdown; ``rows`` come from ``_rows``."""
     cells = [
         [x2, *(f"{value:.2f}" for value in row)] for x2, row in zip(X2_IN_MS, rows, strict=False)
     ]

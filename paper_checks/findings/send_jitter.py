@@ -352,7 +352,11 @@ HEAD = (
 
 
 def page(runs: Runs) -> Page:
-    """The page.  Raises ``NoRun`` if a stored run is missing."""
+    """Make the page; raises ``NoRun`` if a stored run is missing.
+
+    Its picture has table 3 of ``evaluation``, for Reno and for SACK: the ratio of the rates of two
+    sources, if senders wait and if they do not.
+    """
     answers = [_answer(conclusion, runs) for conclusion in CONCLUSIONS]
     fig = figure(9.0, 3.9)
     for ax, law in zip(fig.subplots(1, 2), ("Reno", "SACK"), strict=True):

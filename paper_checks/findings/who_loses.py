@@ -78,7 +78,10 @@ def _results(runs: Runs) -> Results:
 
 
 def page(runs: Runs) -> Page:
-    """The page.  Raises ``NoRun`` if a stored run is missing."""
+    """Make the page; raises ``NoRun`` if a stored run is missing.
+
+    Its picture has, by the buffer, the ratio of Vegas's rate to Reno's, and the losses in ns-2.
+    """
     found = _results(runs)
     fig = figure(9.0, 3.9)
     left, right = fig.subplots(1, 2)
@@ -107,7 +110,7 @@ CAPTION = "One Vegas and one Reno source, 1080 pkt/s, 80 ms, alpha = 3."
 
 
 def _text(found: Results) -> str:
-    """The page's text, with its tables in Markdown."""
+    """The page's text, with its tables in Markdown; ``found`` comes from ``_results``."""
     head = ["buffer", *NAMES, "Vegas loses", "Reno loses"]
     cells = [
         [f"{B:.0f}", *(f"{ratio:.2f}" for ratio in ratios), *(f"{part:.3f} %" for part in lost)]

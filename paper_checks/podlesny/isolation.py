@@ -130,7 +130,10 @@ def fairness(ratio: float, kind: Discipline = "rd", alpha: int = 1, beta: int = 
 
 
 def measure(engine: Engine, scenario: Scenario, processes: int = 2) -> dict[str, Any]:
-    """Run the simulator and return the entry for the file."""
+    """Run the simulator ``engine``; return the entry for the file, with means over each group.
+
+    ``processes`` runs are made at once.
+    """
     from vegasmodel.packets import ns2, ns3
 
     simulator = ns3 if engine == "ns3" else ns2
@@ -155,7 +158,7 @@ def measure(engine: Engine, scenario: Scenario, processes: int = 2) -> dict[str,
 
 
 def cases() -> Iterator[tuple[Engine, Scenario]]:
-    """Every run that the tables show."""
+    """Every run that the tables of ``show`` need, as a simulator and a scenario."""
     for alpha, beta in THRESHOLDS:
         for alone in (True, False):
             yield "ns2", pair(alpha, beta, alone=alone)
@@ -186,7 +189,11 @@ def make(processes: int) -> None:
 
 
 def show() -> None:
-    """Print the tables."""
+    """Print four tables of stored results.
+
+    The first three have the relative fairness, or index, and Vegas's loss with many flows: by the
+    queue, with few NewReno flows, and with reverse flows. The last one is about one Vegas flow.
+    """
     from vegasmodel.report import console
 
     out = console.console()

@@ -54,7 +54,7 @@ QUEUES: tuple[Compared, ...] = ("droptail", "red", "rd")
 
 @dataclasses.dataclass(frozen=True)
 class Web:
-    """Short flows, half of them of each class."""
+    """Short flows that start at random times; half are NewReno, and half are Vegas."""
 
     rate: float  # flows per second, of both classes together
     size: float = 30.0  # packets, mean
