@@ -124,24 +124,27 @@ def _largest_error(source: int, printed: float, runs: Runs) -> Found:
             found.append((sizes[B], B))
         return found
 
-    texts = []  # for each scenario_at and form, without and with B = 10: the errors at each T
     all_errors = []  # those that the record is judged by: B packets can wait, as in the model
-    tried: tuple[tuple[ScenarioAt, Form], ...] = (
-        (with_room, "printed"),
-        (with_limit, "printed"),
-        (with_room, "derived"),
-    )
-    for scenario_at, form in tried:
+
+    def without_and_with_10(scenario_at: ScenarioAt, form: Form) -> tuple[str, str]:
+        """Two texts with the errors at each T: without the buffer of 10 packets, and with it."""
+        texts = []
         for without in ((10.0,), ()):
             found = largest(scenario_at, form, without)
             texts.append(", ".join(f"{error:.1f} % (B = {B:g})" for error, B in found))
-            all_errors += [error for error, _ in found] if scenario_at is with_room else []
+            all_errors.extend([error for error, _ in found] if scenario_at is with_room else [])
+        return texts[0], texts[1]
+
+    printed_form = without_and_with_10(with_room, "printed")
+    with_limit_B = without_and_with_10(with_limit, "printed")
+    derived_form = without_and_with_10(with_room, "derived")
     at_5 = ", ".join(f"{errors(source, T, runs, form='derived')[5.0]:.1f}" for T in T_TRIED)
     detail = (
-        f"Largest error over B of 5, 20 and 30, at {T_TRIED_AS_TEXT}: {texts[0]}; over B of 5, 10, "
-        f"20 and 30: {texts[1]}. If ns-2's limit is B itself: {texts[2]}; with B = 10: {texts[3]}. "
+        f"Largest error over B of 5, 20 and 30, at {T_TRIED_AS_TEXT}: {printed_form[0]}; over B of "
+        f"5, 10, 20 and 30: {printed_form[1]}. If ns-2's limit is B itself: {with_limit_B[0]}; "
+        f"with B = 10: {with_limit_B[1]}. "
         "By the formulas as we derived them, by which the authors may have drawn their curves: "
-        f"{texts[4]}; with B = 10: {texts[5]}; at B = 5 alone {at_5} %"
+        f"{derived_form[0]}; with B = 10: {derived_form[1]}; at B = 5 alone {at_5} %"
     )
     if min(all_errors) < printed < max(all_errors):
         return open_question(

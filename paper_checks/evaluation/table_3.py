@@ -121,23 +121,30 @@ def _other_settings(law: str, X: float, printed: float, runs: Runs) -> tuple[str
     """
     if X < 5e-3 or (law != "vegas" and X < 200e-3):
         return "", ""
-    four = list(_readings(law, X).values())
-    other_buffers = [
-        pair(law, law, X=X, buffer=B, starts=(0.0, 0.5), warmup=since)
+
+    def ratio(scenario: Scenario) -> float:
+        """ACK1/ACK2, the packets of both sources, in one run."""
+        return _counts(scenario)(runs(scenario).throughput[0])
+
+    # for each other buffer: the ratio if packets count from 0 s on, and if they do from 15 s on
+    by_buffer = [
+        [
+            ratio(pair(law, law, X=X, buffer=B, starts=(0.0, 0.5), warmup=since))
+            for since in (0.0, 15.0)
+        ]
         for B in BUFFERS
-        for since in (0.0, 15.0)
     ]
-    later = [pair(law, law, X=X, starts=(0.0, start), warmup=0.0) for start in LATER_STARTS]
-    ratios = [
-        _counts(scenario)(runs(scenario).throughput[0])
-        for scenario in (*other_buffers, *later, *four)
+    by_start = [
+        ratio(pair(law, law, X=X, starts=(0.0, start), warmup=0.0)) for start in LATER_STARTS
     ]
-    pairs = [f"{a:.4g} and {b:.4g}" for a, b in zip(ratios[::2], ratios[1::2], strict=True)]
+    by_reading = [ratio(scenario) for scenario in _readings(law, X).values()]
+    ratios = [*(each for both in by_buffer for each in both), *by_start, *by_reading]
     sizes = ", ".join(f"{B:g}" for B in BUFFERS)
+    found = ", ".join(f"{from_0:.4g} and {from_15:.4g}" for from_0, from_15 in by_buffer)
     text = (
         f" We also tried, with one run each, buffers of {sizes}, with counts from 0 and from 15 s "
-        f"on: {', '.join(pairs[: len(BUFFERS)])}; and a second source that starts 1 and 2 s later: "
-        f"{pairs[len(BUFFERS)]}."
+        f"on: {found}; and a second source that starts 1 and 2 s later: "
+        f"{by_start[0]:.4g} and {by_start[1]:.4g}."
     )
     if not min(ratios) < printed < max(ratios):
         return "", text
