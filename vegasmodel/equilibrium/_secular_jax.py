@@ -339,17 +339,17 @@ def _iterate(
     def advance(state: Any) -> Any:
         """Make one step for all links.
 
-        The state consists of the gaps, the numbers of steps of each link, whether each link has
-        converged, the number ``k`` of steps in this call, and a lower and an upper bound of each
-        gap.
+        The state has, for each link: the gap, the number of steps, whether it has converged, and a
+        lower and an upper bound of the gap. Before the bounds it has ``k``, the number of steps in
+        this call.
         """
         g, used, done, k, lower, upper = state
         rest, slope, f = evaluate(g)
         lower, upper = jnp.where(f > 0, g, lower), jnp.where(f > 0, upper, g)
         move = _step(linux, c, g, 0.0 * g if linux else pole / g, rest, slope, f)
         size = jnp.abs(move)
-        # The geometric mean of the bounds replaces a step out of the interval, and from pass 16 on
-        # every second large step, as many large steps may all be much too short.
+        # The geometric mean of the bounds replaces a step out of the interval. From pass 16 on it
+        # also replaces every second large step, as many large steps may all be much too short.
         replaced = (k >= 16) & (k % 2 == 0) & (size >= 0.25 * g)
         inside_bounds = (lower < g + move) & (g + move < upper) & ~replaced
         converged = size <= accuracy * g

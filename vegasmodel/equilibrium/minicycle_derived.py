@@ -317,11 +317,11 @@ def _growth(path: Path, V_a: Floats, q_1: Floats, to_loss: Floats) -> Floats:
     loss, ``to_loss`` mini-cycles after mini-cycle a. ``V_a`` is the sum of the Vegas windows in
     mini-cycle a.
 
-    At the lower limit V_a + n_V n = h + X/q with the queue q = (n_V + n_R) n, where ``path.lower``
-    gives the constants h (``shift``) and X (``pull``). Vegas sees at most B queued packets. If the
+    At the lower limit V_a + n_V n = h + X/q with the queue q = (n_V + n_R) n. ``path.lower`` gives
+    the constants h (``shift``) and X (``pull``). Vegas sees at most B queued packets. If the
     limit is not reached before, then V_a + n_V n = h + X/B.
 
-    If the queue never empties, it has ``q_1`` > 0 packets at the start of the cycle, and n counts
+    If the queue never empties, it has ``q_1`` > 0 packets at the start of the cycle. Then n counts
     from the (imagined) mini-cycle in which it would be empty. So n is at least q_1/(n_V + n_R):
     then Vegas does not grow.
     """

@@ -10,8 +10,8 @@ packets.
 To connect the two cycles, suppose that a fraction p of the overflows cuts Vegas's window. Then an
 overflow multiplies this window by lambda^p on average (geometric mean). Let V(p) be the window that
 Vegas would reach at the next overflow if it grew all the time. Let E be the window at which Vegas's
-backlog equals its lower threshold when B packets are in the queue. (If Vegas reacts ``response``
-round trips late, E is computed from the queue as it was that long before the overflow.) As long as
+backlog equals its lower threshold when B packets are in the queue. If Vegas reacts ``response``
+round trips late, E is computed from the queue as it was that long before the overflow. As long as
 V(p) < E, Vegas's window still grows at the overflow, and is cut. If V(p) > E, the window has
 stopped growing before. So
 

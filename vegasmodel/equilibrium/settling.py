@@ -94,7 +94,7 @@ def slow_start_overflows(buffer: float, decrease: float) -> float:
     """The greatest window, packets, after a buffer overflow that ends slow start.
 
     Each ACK of slow start releases two packets. So if a window grows from w to w + n packets within
-    a round trip, n packets have to wait in the queue, which has room for ``buffer`` packets, b. A
+    a round trip, n packets have to wait in the queue. It has room for ``buffer`` packets, b. A
     whole round trip doubles the window. In a round trip without overflow it grows by at most b, so
     it ends at 2 b or less. In the next round trip the buffer overflows when the window has grown by
     b, to at most 3 b. The sender learns of the loss a round trip later. Until then its window may

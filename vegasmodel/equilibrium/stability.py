@@ -269,9 +269,9 @@ def _reaction(loop: Loop, reacts: _WindowConstants, z: Complex, lag: Complex) ->
 
         g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2)).
 
-    Here m is the window's growth in packets per round trip (``Loop.climb``), c the capacity, p' the
-    derivative of p by RED's average queue (``Loop.steep``), and K the speed, in 1/s, at which this
-    average follows the queue (``Loop.pole``). In the code m/W is ``growth``, m lambda/W^2 is
+    Here m is the window's growth in packets per round trip (``Loop.climb``), and c the capacity. p'
+    is the derivative of p by RED's average queue (``Loop.steep``). K is the speed, in 1/s, at which
+    this average follows the queue (``Loop.pole``). In the code m/W is ``growth``, m lambda/W^2 is
     ``decay``, and 1 + z/K is ``lag``.
 
     The formula follows in three steps. First, a loss takes the fraction kappa of the window. So

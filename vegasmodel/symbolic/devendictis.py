@@ -416,8 +416,9 @@ def formulas() -> tuple[Derivation, ...]:
     )
 
 
-# For several sources: A is the sum of Vegas's thresholds, h is A in the paper and in ns-2, and 0 in
-# Linux, n_V and n_R are the numbers of sources, V and R the sums of their windows.
+# For several sources: A is the sum of Vegas's thresholds. h is A in the paper and in ns-2, and 0 in
+# Linux. n_V and n_R are the numbers of sources, V and R the sums of their windows, and t is a
+# number of round trips.
 A, h, n_vegas, n_reno, V, R, t = sp.symbols("A h n_V n_R V R t", positive=True)
 X = A * M  # (7) for all Vegas sources together: V = h + X/q
 
