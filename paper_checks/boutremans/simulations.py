@@ -1,14 +1,14 @@
 """Figures 3 to 5, 7 and 8 of Boutremans and Le Boudec; our copy of the paper lacks the pictures.
 
-They are computed with ns-2.  Where the paper sees windows oscillate, they are computed with Vegas's
-rule, the paper's equation (1), as printed (``rule``), since in ns-2 the rounding of the backlog
-stops the oscillation.
+They are computed with ns-2.  But in ns-2 the rounding of the backlog stops the oscillation of the
+windows.  So where the paper sees windows oscillate, they are computed with Vegas's rule as printed,
+the paper's equation (1) (``rule``).
 
 The paper adds a random part to the delay.  It states a variance of 90, that of an M/M/1 queue at 90
 % load, but no unit: neither the packet size (1000 B here) nor the time that a packet takes.  We run
 standard deviations of 5, 9.5, 20 and 76 ms and none at all.  The verdict is that of 9.5 ms, one of
-the three values that fit the text's "very small variations" beside d = 0.2 s, and the result's
-detail has the results of the others.  If another value agrees with the print and 9.5 ms does not,
+the three values that fit the text's "very small variations" beside d = 0.2 s.  The result's detail
+has the results of the others.  If another value agrees with the print and 9.5 ms does not,
 the record is blocked.  The argument ``noise`` is this standard deviation in s.
 """
 

@@ -450,9 +450,9 @@ def _large_for_late_pairs() -> Found:
     """Whether equation (8) is significant only for late sources i and k with x_i < x_k.
 
     Equation (8) is (d rate_i/d x_k)/rate_i: how the rate of source i changes with the over-estimate
-    x_k of source k.  It must be largest for the last two of 20 sources, larger for each pair with
-    x_i < x_k than for the same pair with i and k exchanged, and where x_i > x_k less than half of
-    the largest value. Its values are computed by numerical differentiation.
+    x_k of source k.  It must be largest for the last two of 20 sources.  For each pair with
+    x_i < x_k it must be larger than with i and k exchanged.  Where x_i > x_k it must be less than
+    half of the largest value.  Its values are computed by numerical differentiation.
     """
     late = recursion(20)
     size = np.array([[-sensitivity(i, k, late) for k in range(20)] for i in range(20)])

@@ -41,7 +41,7 @@ def _least_change_in_whole(times: tuple[float, ...]) -> float:
 
     The buffer holds 20 or 19 waiting packets; 19 is what a limit of 20 in ns-2 leaves.
     ``section_3`` has the capacity ``MU``.  But T and mu affect the ratio only through their product
-    mu T, so a T that is 4000/MU times as long has the effect of a capacity of 4000 pkt/s.
+    mu T.  So a T that is 4000/MU times as long has the effect of a capacity of 4000 pkt/s.
     """
     return min(
         whole_minicycles.section_3(4000 / MU * T, B, way)

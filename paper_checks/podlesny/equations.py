@@ -46,9 +46,9 @@ def dispatched(n_rate: int, n_delay: int, k: float, packets: int = 70_000) -> tu
 def _by_section_3(n_rate: int, n_delay: int, k: float, packets: int) -> list[int]:
     """Packets sent from the queues R and D by the words of section III.
 
-    By these words the router sends from D while L_D does not exceed lambda L_R, where L_R and L_D
-    are the packets sent so far and lambda is n_delay/(k n_rate).  ``packets`` is the number sent in
-    total.
+    L_R and L_D are the packets sent so far from R and from D, and lambda is n_delay/(k n_rate).  By
+    these words the router sends from D while L_D does not exceed lambda L_R.  ``packets`` is the
+    number sent in total.
     """
     lam = n_delay / (k * n_rate)
     L_R = L_D = 0

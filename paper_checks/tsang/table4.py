@@ -1,8 +1,8 @@
 """Table 4 of Tsang and Chang (indices with alpha = beta), section 3.3, and the missing tables.
 
-x2 is the delay of the longer connection's last link in ms, ``name`` is the paper's name for a pair
-of thresholds, such as "Vegas-1", and ``longer_first`` says whether the longer connection's packet
-is the first at R1, the router before the link that both connections share.
+x2 is the delay of the longer connection's last link in ms.  ``name`` is the paper's name for a pair
+of thresholds, such as "Vegas-1".  R1 is the router before the link that both connections share.
+``longer_first`` says whether the longer connection's packet is the first at R1.
 """
 
 from __future__ import annotations
