@@ -99,8 +99,9 @@ def store_red_average(
     """
     last, s, s1 = new - 1, past.delay[new - 1], past.delay[new]
     arrivals = past.arrived[new].sum() - past.arrived[last].sum()
+    # If the link was never idle, c (h + s1 - s) packets have joined the queue: it has sent c h.
     idle = max(c * (h + s1 - s) - (1.0 - loss) * arrivals, 0.0)
-    halfway = 0.5 * c * (s + s1)
+    halfway = 0.5 * c * (s + s1)  # the mean queue of the step
     past.mean[new] = red_average(drops, past.mean[last], arrivals + idle, halfway)
 
 

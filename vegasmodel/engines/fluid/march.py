@@ -101,13 +101,14 @@ def cut_windows(
 @jit
 def start_and_stop(p: Flows, y: State, active: np.ndarray) -> float:
     """Start and stop the flows whose time has come; returns the time of the next start or stop."""
-    t, due = y.clock[0], np.inf
+    t, s, due = y.clock[0], y.clock[1], np.inf  # the time, and the queueing delay
     for i in range(active.size):
         sends = p.start[i] <= t < p.stop[i]
         if sends and not active[i]:
             y.window[i] = p.initial_window[i]
-            # the queueing delay that it finds counts as propagation delay
-            found = max(y.clock[1] - p.less_found[i], 0.0)
+            # the queueing delay that it finds counts as propagation delay; ``less_found`` is by how
+            # much the least delay that it finds is below the mean
+            found = max(s - p.less_found[i], 0.0)
             y.over_estimate[i] = found if p.measures_base[i] else p.over_estimate[i]
             begin_slow_start(p, i, y)
         elif active[i] and not sends:

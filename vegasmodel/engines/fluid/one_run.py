@@ -126,14 +126,15 @@ def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
 
     link, queue = scenario.links[0], scenario.links[0].queue
     if smooth:
-        room = continuous.limits(scenario, False)[1] * link.capacity
+        _, s_max = continuous.limits(scenario, packets=False)  # the delay of a full buffer, s
+        room = s_max * link.capacity
     else:
         room = link.room(link_stack(scenario))
     bottleneck = Bottleneck(
         capacity=link.capacity,
         room=room,
         loss=link.loss,
-        red=0,
+        red=0,  # not RED, so the next five numbers are not used
         min_threshold=0.0,
         max_threshold=1.0,
         max_probability=0.0,

@@ -44,7 +44,7 @@ def begin_slow_start(p: Flows, i: int, y: State) -> None:
     """Let flow i, which starts now, begin slow start if its congestion control has one."""
     y.in_slow_start[i] = p.slow_start_growth[i] > 0.0
     y.doubled[i] = 2.0 * p.initial_window[i] if p.in_trains[i] else np.inf
-    y.doubling_from[i] = y.clock[1]
+    y.doubling_from[i] = y.clock[1]  # the queueing delay
 
 
 @jit
