@@ -149,13 +149,13 @@ def _set_first_window(member: Member, law: Law, runs: Stack, ns2_vegas: bool, re
     So it then starts with 2 packets, without slow start.
     """
     group, measured = member.flow, member.flow.measures_base
-    record["first_window"], record["ssthresh"] = runs.first_window, 1e9
+    record["first_window"], record["ssthresh"] = runs.first_window, 1e9  # 1e9: above any window
     if runs.receiver_ssthresh:
         record["ssthresh"] = math.floor(min(group.max_window, 1e9))
     if ns2_vegas and runs.probes_base and not measured:
         record["first_window"], record["ssthresh"] = 2.0, 2.0
-        record["rtt_sum"], record["rtt_count"] = member.rtt, 1.0
-    if law.per_ack == "drift" and law.slow_start == "none":
+        record["rtt_sum"], record["rtt_count"] = member.rtt, 1.0  # the probes' RTT sample
+    if law.per_ack == "drift" and law.slow_start == "none":  # a user's law without slow start
         record["ssthresh"] = 0.0
     if group.initial_window is not None:
         record["first_window"] = group.initial_window
