@@ -53,6 +53,7 @@ from vegasmodel.packets.readers.snapshots import Sample, Snapshots
 from vegasmodel.packets.readers.source import MAX_TIME, Source
 from vegasmodel.packets.trace import Trace
 
+# the columns that are read: those that must be present, and the others
 REQUIRED = ("time", "flow", "cwnd", "bytes_acked", "snd_mss")
 OPTIONAL = ("cc", "rtt_us", "total_retrans", "vegas_baseRTT_us", "minrtt_us", "ca_state")
 # columns that scripts/kernel/traffic.py writes, but that this reader does not need
@@ -60,6 +61,7 @@ RECORDED_BUT_NOT_READ = {
     *("ssthresh", "unacked", "lost", "notsent_bytes", "delivered_pkts", "rwnd_limited_us"),
     *("vegas_enabled", "vegas_rttcnt", "vegas_minRTT_us"),
 }
+# units of required columns, for error messages
 UNITS = {"time": "s", "cwnd": "packets", "bytes_acked": "bytes", "snd_mss": "bytes"}
 # Words for a throughput in a column's name. The error for such a table says how to convert it.
 RATE_WORDS = re.compile(
@@ -74,6 +76,7 @@ COUNTERS = {"bytes": "bytes_acked", "retransmits": "total_retrans"}
 # minrtt_us
 NO_SAMPLE = (0.0, 2147483647.0, 4294967295.0)
 EPOCH_TIMES = 1e9  # s; if the first time is at least this, times are taken as seconds since 1970
+# what the error about a counter that falls says of it
 NEVER_FALLS = (
     "a count since the flow's start, which never falls; the bytes of single intervals must be "
     "added up, and a connection that begins anew needs a name of its own"

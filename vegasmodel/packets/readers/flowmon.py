@@ -36,7 +36,7 @@ CHUNK = 1 << 16  # bytes read at a time
 MAX_PENDING = 1 << 20  # bytes of one tag; the parser has to keep them in memory
 MAX_DEPTH = 32  # levels of nested elements
 MAX_COUNT = 1e15  # packets or bytes
-MAX_SECONDS = 1e9
+MAX_SECONDS = 1e9  # largest time
 _NUMBER = re.compile(  # a number, maybe with a unit of time: "+7.2e+08ns"
     r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?)(s|ms|us|ns|ps|fs)?", re.IGNORECASE
 )
@@ -80,6 +80,7 @@ def read(source: Source) -> Trace:
         source.fail("", "no flow", "a flow that received packets")
 
     def column(name: str) -> Floats:
+        """The attribute ``name`` of each of these flows."""
         return np.array([flows[key][name] for key in chosen])
 
     begin = float(column("timeFirstTxPacket").min())

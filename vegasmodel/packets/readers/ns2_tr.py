@@ -38,6 +38,7 @@ SLOTS = 1 << 15  # of the hash tables that find a flow or a link
 SENT_SLOTS = 1 << 17  # packets whose times of transmission are remembered
 MIN_PACKETS = 32  # of a flow; with fewer, ``_sent_at_acks`` would mostly show how the flow starts
 
+# how the line of an event begins, and that of a traced variable
 _EVENT = re.compile(rb"[-+rd]\s+[\d.e+-]+\s+\d+\s+\d+\s+\S+\s+\d+\s+\S+\s+\d+\s")
 _VARIABLE = re.compile(rb"\d[\d.e+-]*\s+\d+\s+-?\d+\s+\d+\s+-?\d+\s+[a-zA-Z]\w*\s+-?[\d.]+")
 # what the file should have, by the status BAD_LINE to REPEATED (``ns2_kernel``) of a wrong line
@@ -215,7 +216,8 @@ def _syn(kernel: Any, rows: NDArray[Any]) -> Floats:
     """For each flow, 1 if its packet 0 was a SYN without data, and 0 if this packet carried data.
 
     A SYN is smaller than the data packets that follow.  The result is NaN if the trace does not
-    show packet 0.
+    show packet 0.  ``rows`` are the rows of ``Tables.flow``; the module ``kernel`` names their
+    columns.
     """
     syn = rows[:, kernel.SYN].astype(float)
     shown = (rows[:, kernel.SIZE] > 0) & (rows[:, kernel.FULL_FROM] == 0)

@@ -197,7 +197,10 @@ def _option(frame: bytes, tcp_start: int, header: int, kind: int, size: int) -> 
 
 
 def _stamps(frame: bytes, tcp_start: int, header: int) -> tuple[int, int]:
-    """The TCP timestamp of a segment and the timestamp that it echoes; both -1 if it has none."""
+    """The TCP timestamp of a segment and the timestamp that it echoes; both -1 if it has none.
+
+    The arguments are those of ``_option``.
+    """
     if header == 20:
         return -1, -1
     has_usual_layout = (
@@ -218,6 +221,7 @@ def _name(sender: tuple[bytes, int], receiver: tuple[bytes, int]) -> str:
     """The name ``sender>receiver`` of a flow, from the IP address and the port of each."""
 
     def text(host: bytes, port: int) -> str:
+        """The address and the port of one of them."""
         address = ipaddress.ip_address(host)
         return f"{address}:{port}" if address.version == 4 else f"[{address}]:{port}"
 

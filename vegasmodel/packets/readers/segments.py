@@ -308,8 +308,8 @@ class Flow:
     def sent(self, start: int, end: int, ident: int, stamp: int, time: float) -> None:
         """Remember a segment that was sent, so that later segments can be compared with it.
 
-        ``ident`` is its IPv4 identifier, and ``stamp`` its TCP timestamp; -1 means that it has
-        none.
+        It has the bytes ``[start, end)``.  ``ident`` is its IPv4 identifier, and ``stamp`` its TCP
+        timestamp; -1 means that it has none.
         """
         if ident > 0:
             if self.last_id > 0 and start >= self.high and self.later(ident, -1) is not True:

@@ -30,6 +30,7 @@ _ISO = re.compile(
 _SOCKET = re.compile(
     r"(?:[A-Z][A-Z0-9-]{2,12}\s+)?\d+\s+\d+\s+(\S{1,80}:\w{1,6})\s+(\S{1,80}:\w{1,6})(?:\s|$)"
 )
+# a detail of a socket that is read: its name and its value
 _DETAIL = re.compile(
     r"(?:^|\s)(cwnd|rtt|minrtt|mss|bytes_acked|bytes_retrans|bytes_sent|retrans):([\d./]{1,40})"
 )

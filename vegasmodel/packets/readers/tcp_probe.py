@@ -23,6 +23,7 @@ from vegasmodel.packets.trace_variables import MAX_FLOWS
 SAMPLE_STEP = 0.005  # seconds: of a flow's events in such a step of time, only the last is kept
 MIN_PAYLOAD = 256  # bytes: full packets with less data are not expected
 _EVENT = re.compile(r"\s(\d{1,12}\.\d{1,9}): (?:tcp:)?tcp_probe:\s+(.*)")  # time, and the fields
+# a field that is read: its name and its value
 _FIELD = re.compile(r"(src|dest|snd_nxt|snd_una|snd_cwnd|srtt|sock_cookie)=(\S{1,80})")
 # a note that the kernel had no room for some events
 _LOST = re.compile(r"\[?LOST (\d{1,12}) EVENTS|lost (\d{1,12}) events", re.IGNORECASE)
