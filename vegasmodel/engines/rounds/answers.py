@@ -1,4 +1,8 @@
-"""Makes a ``Prediction`` (of throughputs and delays) from runs of the simulator ``rounds``."""
+"""Makes a ``Prediction`` (of throughputs and delays) from runs of the simulator ``rounds``.
+
+In the functions, ``totals`` is the result of one run (``run.Totals``), and ``outcomes`` are the
+results of all runs of a scenario.
+"""
 
 from __future__ import annotations
 

@@ -124,10 +124,11 @@ def _for_a_try(scenario: Scenario, started: float, span: float) -> Scenario:
 def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | None]:
     """Simulate until a state has returned twice, or until the run ends; finds periodic motions.
 
-    The function looks at the state each time a flow's window falls. The motion counts as periodic
-    if the same state occurs three times, with as many falls between the first and the second time
-    as between the second and the third. The function also stops when it has stored ``MAX_STORED``
-    numbers. Returns the status of the run, and the steady state, or None if it found no period.
+    From the time ``started`` on, the function looks at the state each time a flow's window falls.
+    The motion counts as periodic if the same state occurs three times, with as many falls between
+    the first and the second time as between the second and the third. The function also stops when
+    it has stored ``MAX_STORED`` numbers. Returns the status of the run, and the steady state, or
+    None if it found no period.
 
     To compare whole states would take long. So the function first looks at a few whole numbers of
     the state for each flow, for example its window in whole packets. It stores and compares the

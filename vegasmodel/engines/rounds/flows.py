@@ -36,6 +36,7 @@ MAX_ARRIVALS = 200_000  # greatest expected number of short flows of one group
 _BYTES = np.dtype((np.void, FLOW.itemsize))  # a record as one block, which is copied faster
 _BLOCK = 8.0  # bytes of a SACK block in an ACK
 _LARGEST = 2.0**53  # packets; the largest size of a flow, as Pareto sizes have no limit
+# the kinds of recovery from losses; a record holds the index of one of them
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
 # kinds of recovery, in the order in which ``_rank`` sorts the laws other than Vegas
 _IN_LINE = ("one hole", "hole by hole", "scoreboard", "slow start")
@@ -130,10 +131,10 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
 def _set_base_rtt(member: Member, runs: Stack, record: Any) -> None:
     """Write the baseRTT that a flow has at its start into its record.
 
-    ``known_base`` is the baseRTT that the scenario gives, or NaN if the flow measures it. ``base``
-    is the baseRTT that the flow uses now. If the scenario gives it, Linux's Vegas
-    (``whole_window``) uses it at once. Vegas with the variant ``ns2`` or ``paper`` uses it only
-    when a round trip ends (``laws.vegas``).
+    ``runs`` describes the flow's TCP implementation. ``known_base`` is the baseRTT that the
+    scenario gives, or NaN if the flow measures it. ``base`` is the baseRTT that the flow uses now.
+    If the scenario gives it, Linux's Vegas (``whole_window``) uses it at once. Vegas with the
+    variant ``ns2`` or ``paper`` uses it only when a round trip ends (``laws.vegas``).
     """
     group, measured = member.flow, member.flow.measures_base
     record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)

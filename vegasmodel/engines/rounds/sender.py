@@ -485,8 +485,11 @@ def _process_next(f: Sender, ring: Table[Parcel], holes: Floats, now: float, ste
 def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> None:
     """Process the next ACKs, those of the packets ``p``, or an event that comes before them.
 
-    ``p`` is a group of packets that travel together. If an event comes before the first of their
-    ACKs (``_event_before``), the function handles only this event, and no ACK.
+    ``p`` is a group of packets that travel together. Three events may come before the first of
+    their ACKs: the sender's random wait (``send_jitter``) ends, the receiver's timer for delayed
+    ACKs expires, or the retransmission timer expires. If one of them does, the function handles
+    only this event, and no ACK. Otherwise it processes the ACKs that arrive within about ``step``
+    seconds.
     """
     # when the first ACK would arrive without SACK blocks, and when it arrives with them: they make
     # the ACK longer

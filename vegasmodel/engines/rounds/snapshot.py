@@ -105,6 +105,7 @@ ARRIVALS = Kinds(
     ("first",), ("time", "sent_at"), ("rtt", "min_rtt"), ("rate",),
     _words("count since_queue spread burst silent lost marked ends_parcel"),
 )  # fmt: skip
+# a queue (``state.Queue``)
 QUEUE = Kinds(
     instants=("now",), rates=_words("rate packet_rate"),
     plain=_words(

@@ -466,6 +466,7 @@ class Queue:
 
 _STOCK = {"Floats": ("f8", (ROWS, 4))} | KEPT  # the NumPy types of ``Queue.stock`` and ``kept``
 _RECORDS = (Sender, Receiver, Parcel, Hop, Queue)
+# the NumPy types of these records
 FLOW, RECEIVER, PARCEL, HOP, LINK = (layout(record, _STOCK) for record in _RECORDS)
 
 
