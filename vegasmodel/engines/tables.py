@@ -23,6 +23,7 @@ from vegasmodel.support.machine_code import compiled
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 Row = TypeVar("Row", covariant=True)
+# the annotation of a field -> its NumPy type
 _COLUMNS: dict[str, tuple[Any, ...]] = {"bool": ("b1",), "int": ("i8",), "float": ("f8",)}
 
 

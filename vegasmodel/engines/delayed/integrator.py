@@ -417,6 +417,9 @@ class _Run:
     def _crossing(self, piece: Piece, new: Floats) -> tuple[float, int] | None:
         """Find where in the step a delayed time t - delay first reaches a break.
 
+        ``piece`` is the polynomial that gives the solution within the step, and ``new`` the state
+        at its end.
+
         The step must end there, because the method needs a smooth solution within a step.  A break
         of order n is a time at which the n-th derivative of the solution jumps; n = 0 is the
         solution itself.  Returns the time from the start of the step to this point, and the
@@ -450,7 +453,8 @@ class _Run:
     def _first_events(self, piece: Piece) -> list[tuple[float, int]]:
         """The first events in the step, as a list of pairs: the time and the index of the event.
 
-        All pairs have the same time.  The list is empty if no event occurs in the step.
+        ``piece`` is the polynomial that gives the solution within the step.  All pairs have the
+        same time.  The list is empty if no event occurs in the step.
         """
         roots = []
         for index, event in enumerate(self.events):
@@ -465,8 +469,9 @@ class _Run:
     def _root(self, event: Event, index: int, piece: Piece) -> float | None:
         """The first time in the step at which this event occurs, or None.
 
-        ``index`` is the event's index in the list of events. If the event has occurred at the start
-        of the step, the search begins a little later.
+        ``piece`` is the polynomial that gives the solution within the step, and ``index`` the
+        event's index in the list of events.  If the event has occurred at the start of the step,
+        the search begins a little later.
         """
 
         def value(part: float) -> float:

@@ -81,6 +81,7 @@ def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """
 
     def put(values: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """Write ``some`` into ``values``."""
         values[..., places] = some
         return values
 

@@ -229,6 +229,8 @@ def _step_to_event(
     seconds. ``trend`` holds the time derivatives of the queueing delay. ``jumped`` says that the
     last step ended at an event such as a cut of windows. The present step is then very short, and
     only a full buffer can end it early. ``stalls`` counts steps in a row whose event came at once.
+    The arrays ``new`` and ``moves`` of ``workspace`` receive the windows at the end of the step,
+    and how they move.
 
     Returns four values for the last step that was tried: the length that it was meant to have, its
     actual length (less if the buffer becomes full before), the queueing delay at its end, and the
@@ -253,7 +255,10 @@ def _step_to_event(
 def _end_overflow(
     p: Flows, y: State, c: float, s_max: float, losers: int, workspace: Workspace, out: Tally
 ) -> bool:
-    """Cut windows because the buffer is full; returns False if it is still full afterwards."""
+    """Cut windows because the buffer is full; returns False if it is still full afterwards.
+
+    ``losers`` says which windows (``cut_windows``). ``out`` counts the cuts.
+    """
     if not cut_windows(p, y, workspace.active, workspace.moves, losers, out.losses):
         return False
     set_delay(p, y, workspace.active, c)

@@ -162,7 +162,7 @@ def _with_steps(link: Any, flows: np.ndarray, smooth: bool) -> Any:
     ``trains.meet`` drops packets where the flows' trains of packets meet at the queue.
     ``random_drops.drop_at_random`` drops packets by random loss and RED. Many scenarios need
     neither function. To save time, each is compiled only at the first scenario that needs it
-    (``on_demand``).
+    (``on_demand``). ``smooth`` says whether windows are real numbers.
     """
     from vegasmodel.engines import on_demand
     from vegasmodel.engines.fluid.sampled import random_drops, records, trains

@@ -25,6 +25,7 @@ __all__ = ["own_law", "senders"]
 
 MOST_BACKOFF = 64.0  # ns-2's largest factor on a timeout, unless it follows RFC 2988
 CHECKS = 2.0  # ACKs after a retransmission, at each of which Vegas may retransmit a further packet
+# the kinds of recovery from losses; a record holds the index of one of them
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
 _MECHANISMS = (  # fields of ``Stack`` that are copied into a record under the same name
     "backlog_over_base",

@@ -122,7 +122,10 @@ def shortest(
 
 @jit
 def _delay_at_doubling(y: State, i: int, new: Floats, s: float) -> float:
-    """The queueing delay when the window of flow i has doubled, by interpolation in the step."""
+    """The queueing delay when the window of flow i has doubled, by interpolation in the step.
+
+    At the end of the step the windows are ``new``, and the queueing delay is ``s``.
+    """
     before = y.clock[1]
     part = np.log(y.doubled[i] / y.window[i]) / np.log(new[i] / y.window[i])
     return float(before + (s - before) * part)

@@ -84,8 +84,8 @@ class _Motion:
     def integrate(self, end: float, tally: Tally, *, until_fall: bool = False) -> bool:
         """Simulate up to time ``end``; with ``until_fall``, only until a window falls.
 
-        Only a fall by a packet or more at once counts, for example after a loss. Returns whether a
-        window has fallen.
+        Only a fall by a packet or more at once counts, for example after a loss. The time integrals
+        are added to ``tally``. Returns whether a window has fallen.
         """
         further = (*self._march_arguments, until_fall, tally, self._no_times, self._no_samples)
         code = advance(self._scenario, self._march, self.flows, self.state, end, *further)
@@ -97,7 +97,7 @@ class _Motion:
         return _State(self.time, self._row[:size].copy(), int(self.state["draws"][0]))
 
     def difference(self, one: _State, later: _State) -> float:
-        """The largest difference between two states.
+        """The largest difference between two states: ``one`` and a ``later`` one.
 
         The states count as equal if it is at most ``CLOSE``. The result is infinite if a random
         number was drawn in the time between the two states, because a random motion does not

@@ -175,7 +175,7 @@ def free_places(flow: Sender, now: LinkState, link: Bottleneck) -> float:
 
 @rare
 def admit_by_timer(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
-    """Let the packets that a sender sends at once after a timeout arrive at the queue.
+    """Let the packets that the sender of flow ``i`` sends at once after a timeout reach the queue.
 
     The flow has no other packet in flight. The timer does not depend on the departures from the
     queue, so the packets arrive at a random time between two departures. They find as many free
@@ -200,7 +200,7 @@ def admit_by_timer(flows: Table[Sender], i: int, now: LinkState, link: Bottlenec
 
 @rare
 def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
-    """Let packets arrive whose flow has no other packets in flight.
+    """Let packets of flow ``i`` arrive, which has no other packets in flight.
 
     After a timeout there may be two such packets, and ``admit_by_timer`` lets them arrive.
     Otherwise there is one. It is accepted if the buffer has room for a whole packet.
@@ -415,8 +415,9 @@ def freed_rate(flows: Table[Sender], s_max: float) -> float:
 def held_rate(flows: Table[Sender], s_max: float) -> float:
     """The rate of one packet that a receiver holds back, at a full buffer, in pkt/s.
 
-    Of several such rates the result is the greatest. It is 0 if no receiver holds back a packet of
-    a train. ``drop_last`` explains why this packet counts.
+    ``s_max`` is the queueing delay of the full buffer. Of several such rates the result is the
+    greatest. It is 0 if no receiver holds back a packet of a train. ``drop_last`` explains why this
+    packet counts.
     """
     held = 0.0
     for i in range(len(flows)):

@@ -169,7 +169,8 @@ def first_on_time(
     those of the other flows, one train after another. A packet of a flow is late with the
     probability ``lateness`` of this flow. So if the probabilities are equal, the number of late
     packets has a geometric distribution. ``exponential`` is the random number from which
-    ``in_a_row`` computes it. ``total`` is the number of packets in flight of all flows.
+    ``in_a_row`` computes it. ``total`` is the number of packets in flight of all flows. The two
+    packets arrive ``ago`` seconds before the end of this step.
 
     Returns the flow of this packet (-1 if all packets of a round trip are late), the flow whose
     train is just ahead, the number of late packets before it, and whether it is the first packet of

@@ -1,7 +1,7 @@
 """Asks a flow's congestion control how the window grows, and how far a loss cuts it.
 
-In the functions, ``now`` is the link's present state. ``smooth`` says whether windows are real
-numbers that change at every instant, as in the papers.
+In the functions, ``now`` is the link's present state, and ``c`` its capacity in pkt/s. ``smooth``
+says whether windows are real numbers that change at every instant, as in the papers.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -123,7 +123,8 @@ def later(flows: Table[Sender], i: int, j: int, now: LinkState, link: Bottleneck
 def count_rtts(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> int:
     """Count the different RTTs of the active flows: 1, 2, or 3 for more than two.
 
-    RTTs that differ by less than a transmission time may count as one (``differ`` draws whether).
+    The count begins with the RTT of flow ``grew``, whose window has grown. RTTs that differ by less
+    than a transmission time may count as one (``differ`` draws whether).
     """
     count, other = 1, 0.0  # ``other``: the latest RTT that differs from that of flow ``grew``
     for i in range(len(flows)):
@@ -168,6 +169,8 @@ def loser_of_trains(
     ``follower`` finds this flow, because it knows that L's packets arrive d transmission times
     later. It assumes that the packets of a train keep their order. In Linux they do not, because
     each packet waits for a time of its own. There the two cases are applied directly.
+
+    ``over`` and ``ago`` are those of ``follower``.
     """
     if flows[grew].in_train or not flows[grew].whole_window:  # in order; or not Linux
         return follower(flows, grew, now, link, over, ago)

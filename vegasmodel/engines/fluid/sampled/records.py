@@ -225,7 +225,7 @@ def moving(flow: Sender) -> float:
     return flow.in_flight - flow.undetected - flow.held_back
 
 
-FLOW, LINK_STATE = layout(Sender, KEPT), layout(LinkState)
+FLOW, LINK_STATE = layout(Sender, KEPT), layout(LinkState)  # the NumPy types of these records
 
 
 class Bottleneck(NamedTuple):

@@ -6,7 +6,8 @@ same. All other laws change the window throughout a round trip.
 
 In the functions, ``now`` is the link's present state, and ``c`` its capacity in pkt/s. ``h`` is the
 length of a step of the simulation in seconds, and ``g`` is the same length in round trips of the
-flow.
+flow. ``smooth`` says whether windows are real numbers that change at every instant, as in the
+papers.
 """
 
 from __future__ import annotations

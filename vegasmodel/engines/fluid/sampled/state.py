@@ -44,9 +44,11 @@ _MOVING = tuple(
     for name in _NAMES[_NAMES.index("active") :]
     if name not in (*PAST, *RED, *SINCE, *LAW, *INSTANTS, *TRAINS, *WITHIN_A_STEP)
 )
+# the tables of these fields, by which ``write_state`` writes a state
 _FIELDS, _LAW = fields(FLOW, Kinds(plain=_MOVING)), fields(FLOW, Kinds(plain=LAW))
 LOSSES = 2  # numbers of each flow that stand first: packets lost so far, and seconds since a loss
-SIZE = LOSSES + len(_MOVING) + len(_LAW) + 2  # numbers of each flow, at most
+# numbers of each flow, at most; the last two are the time to its timeout, and the link's delay
+SIZE = LOSSES + len(_MOVING) + len(_LAW) + 2
 
 
 @jit
