@@ -321,13 +321,15 @@ def run(
     c, s_max = limits(scenario, packets)
     n = len(scenario.members)
     check_starts(scenario, starts)
+    # the flows and the state at time 0; time integrals before and after the end of the warm-up
     flows = flows_of(scenario, packets, trains, starts)
     state, before = fresh(flows)
     after = empty_tally(n)
     arrays = windows_march.workspace(n)
     samples = windows_march.samples_at(time, flows, state, arrays)
     record = samples.values
-    record[:, :1] = 0.0
+    record[:, :1] = 0.0  # the first sample is at time 0
+    # the simulation: first the warm-up, then the rest of the run
     stop_at_loss, skip_cycles = False, True
     code: int = Status.DONE
     with running(lambda: float(state.clock[0]), duration):
@@ -337,11 +339,13 @@ def run(
                     windows_march.march, flows, state, c, s_max, LOSERS.index(losers), end, step,
                     stop_at_loss, skip_cycles, tally, samples, arrays,
                 )  # fmt: skip
+    # the curves, [flow, time]
     window, delay, lost, delivered = np.split(record, (n, n + 1, 2 * n + 1))
     # after the warm-up the counts begin anew; the curves count from the start of the run
     measured = time.searchsorted(warmup)
     lost[:, measured:] += before.losses[:, None]
     delivered[:, measured:] += before.delivered[:, None]
+    # the averages; NaN if the simulation has failed
     if code != Status.DONE:
         after.delivered.fill(np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -72,6 +72,7 @@ def read(source: Source) -> Trace:
                 snapshots.begin()
             now, flow = when, ""
             continue
+        # the line of a socket, which may have its details, or a line of details alone
         socket = _SOCKET.match(stripped)
         if socket:
             flow, details = f"{socket[1]}>{socket[2]}", stripped[socket.end() :]
@@ -95,7 +96,7 @@ def read(source: Source) -> Trace:
                 "the line with the socket's addresses before its details",
             )
         sample = _sample(source, number, fields)
-        if sample is None:
+        if sample is None:  # no ACK has come yet
             continue
         mss = source.number(fields["mss"], number, "mss", 1.0, 1e18)
         control = _CONTROL.search(details)
