@@ -146,7 +146,15 @@ def judge(
         by_ns2 = np.array(known["base"], dtype=float) - rtt  # over-estimates, s
         by_model = np.asarray(prediction.base_rtt) - rtt
         base_error = float(np.sqrt(np.mean((by_model - by_ns2) ** 2)) / by_ns2.mean())
-    return Outcome(family, index, error, se, spread_of(runs), base_error, cpu)
+    return Outcome(
+        family=family,
+        index=index,
+        error=error,
+        se=se,
+        spread=spread_of(runs),
+        base_error=base_error,
+        cpu=cpu,
+    )
 
 
 def _ratio_error(scenario: Scenario, rates: np.ndarray, runs: np.ndarray) -> tuple[float, float]:

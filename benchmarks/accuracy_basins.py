@@ -138,7 +138,9 @@ def multistable_cases(family: str, options: argparse.Namespace) -> Iterator[Case
         seed = (options.seed * len(FAMILIES) + number_of_family) * 1000 + 2 * number
         measured = answer(text, "ns2", options.starts, seed, options.threads)
         if multistable(measured):
-            yield Case(number, description, text, seed, measured)
+            yield Case(
+                number=number, description=description, text=text, seed=seed, measured=measured
+            )
             found += 1
             if found == options.cases:
                 return

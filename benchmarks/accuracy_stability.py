@@ -112,7 +112,7 @@ def draw(rng: np.random.Generator, family: str) -> Case:
         queue |= {"weight": float(10.0 ** rng.uniform(-3.5, -1.0))}
     loss = float(10.0 ** rng.uniform(-4.5, -3.5)) if "loss" in family else 0.0
     capacity = float(10.0 ** rng.uniform(2.0, 3.3)) if queue else 100.0
-    return Case(family, tuple(flows), capacity, queue, loss)
+    return Case(family=family, flows=tuple(flows), capacity=capacity, queue=queue, loss=loss)
 
 
 def boundaries(rng: np.random.Generator) -> Iterator[tuple[Case, hopf.Crossing]]:

@@ -211,7 +211,9 @@ def work(command: Sequence[str]) -> None:
 def judge(python: Path, folder: Path, one: Try, more: dict[str, str] | None = None) -> list[str]:
     """Run a command line; return what is wrong with its exit status and its output.
 
-    ``more`` are additional environment variables.
+    A command that fails must print one line on standard error, and one that succeeds none.  Only
+    after bad input (status 2) standard output must be empty.  ``more`` are additional environment
+    variables.
     """
     command = [str(python.with_name("vegasmodel")), *one.line.split()]
     done = call(command, folder, more or {})

@@ -17,10 +17,8 @@ INFINITE = 100_000  # packets, which stand for an infinite buffer
 CONTROLS = {"vegas": "vegas", "reno": "reno", "cubic": "cubic"}
 SAMPLES = 240  # of a run, by default
 LONGEST_WAIT = 1.0  # s; netem draws a random wait as a 32-bit number of ns
-ETHERNET_FRAME = (
-    128,
-    65535,
-)  # bytes: the smallest and the largest packet, Ethernet header included
+# bytes: the smallest and the largest packet, Ethernet header included
+ETHERNET_FRAME = (128, 65535)
 
 
 def job(

@@ -98,7 +98,17 @@ def show() -> None:
         ratio_error = math.log(by_model / (1.0 - by_model) * (1.0 - share) / share)
         resent = np.nan_to_num(found.retransmits) / (scenario.run.duration - scenario.run.warmup)
         buffer = scenario.links[0].buffer
-        rows.append(Row(scenario.name, buffer, share, share_se, by_model, ratio_error, resent))
+        rows.append(
+            Row(
+                name=scenario.name,
+                buffer=buffer,
+                measured=share,
+                se=share_se,
+                by_model=by_model,
+                ratio_error=ratio_error,
+                resent=resent,
+            )
+        )
     print("scenario                buffer  share measured   rounds  ln ratio error  resent 1/s")
     for row in sorted(rows, key=lambda row: (row.name, row.buffer)):
         print(

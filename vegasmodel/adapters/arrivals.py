@@ -119,6 +119,7 @@ def arrive(
     path: list[Arrival] = []
 
     def add(over_estimates: Floats, windows: Floats, delay: Floats) -> None:
+        """Add the steady state after an arrival to ``path``."""
         path.append(Arrival(over_estimates, windows, float(delay)))
 
     state = arrival_order.arrive(
@@ -272,12 +273,9 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
         return Prediction.not_applicable(name, scenario, reason)
     c = scenario.links[0].capacity
     order = by_start(scenario)
-    x, rates, states = (
-        np.empty(alpha.size),
-        np.empty(alpha.size),
-        only_vegas.over_estimates(scenario, alpha)[1],
-    )
+    x, rates = np.empty(alpha.size), np.empty(alpha.size)
     x[order], rates[order] = arrival_order.bonald(alpha.size, float(alpha[0]), c)
+    _, states = only_vegas.over_estimates(scenario, alpha)
     # Bonald's queueing delay of n flows: n S_n alpha/c, where S_n is 1 + 1/2 + ... + 1/n
     delay = alpha.size * float(alpha[0]) / c * float((1.0 / np.arange(1, alpha.size + 1)).sum())
     return Prediction(

@@ -212,9 +212,10 @@ def _no_overflow(
     If there is a single queue, ``rest.fits`` tests the assumption: it also looks at the time before
     the steady state, in which the queue may be longer. For this it needs ``x``, the over-estimates
     of baseRTT. It also needs ``states``: for each time at which flows start, the steady state of
-    all flows that have started by then. If there are several
-    queues, only their lengths in the steady state are compared with the buffers. So if these fit,
-    but some buffer is finite, the result is ``None`` (not known).
+    all flows that have started by then.
+
+    If there are several queues, only their lengths in the steady state are compared with the
+    buffers. So if these fit, but some buffer is finite, the result is ``None`` (not known).
     """
     if len(used) == 1:
         scenario = with_crossed_link(scenario)

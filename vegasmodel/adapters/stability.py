@@ -136,7 +136,9 @@ def stability(scenario: Scenario) -> StabilityVerdict:
             reason = "no characteristic root was found, and there may be some: more periods of the "
             reason += "longest round trip are to be searched than fit"
         return StabilityVerdict(scenario, False, reason)
-    return StabilityVerdict(scenario, True, None, found, verdict)
+    return StabilityVerdict(
+        scenario=scenario, applicable=True, reason=None, rest=found, stability=verdict
+    )
 
 
 def place(scenario: Scenario) -> Rest | str:

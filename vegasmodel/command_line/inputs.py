@@ -75,6 +75,7 @@ def offer(words: Callable[[click.Context], Iterable[str]]) -> Any:
     """
 
     def complete(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
+        """The words that complete ``begun``, the part that the user has typed."""
         try:
             return [word for word in words(context) if word.startswith(begun)]
         except Exception:  # a message would disturb the line that the user types

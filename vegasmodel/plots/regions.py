@@ -142,12 +142,12 @@ def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
         [m.flow.alpha for m in members], [m.flow.beta for m in members], variant
     )
     return _Plane(
-        lower,
-        upper,
-        np.array(np.broadcast_to(over_estimates, (2,))),
-        np.array([m.rtt for m in members]),
-        scenario.links[0].capacity,
-        variant,
+        lower=lower,
+        upper=upper,
+        x=np.array(np.broadcast_to(over_estimates, (2,))),
+        d=np.array([m.rtt for m in members]),
+        c=scenario.links[0].capacity,
+        variant=variant,
     )
 
 

@@ -93,14 +93,14 @@ class Explanation:
 EXPLANATIONS = MappingProxyType(
     {
         "equilibrium": Explanation(
-            "Vegas flows alone on one link, in their steady state",
-            (
+            title="Vegas flows alone on one link, in their steady state",
+            equations=(
                 "baseRTT_i = rtt_i + x_i                          (2)",
                 "sum_i alpha_i / (Delta - x_i) = c                (6)",
                 "r_i = alpha_i / (Delta - x_i)                    (5)",
                 *_OF_VEGAS,
             ),
-            _meanings(
+            hypotheses=_meanings(
                 "infinite-buffer",
                 "many-packets-queued",
                 "queue-empties-at-start",
@@ -108,17 +108,19 @@ EXPLANATIONS = MappingProxyType(
                 *_COMMON,
                 "settles-in-time",
             ),
-            "boutremans 3.1, equations (2) to (6)",
-            _COMPARED_WITH_NS2,
+            source="boutremans 3.1, equations (2) to (6)",
+            accuracy=_COMPARED_WITH_NS2,
         ),
         "bands": Explanation(
-            "Vegas flows alone on one link: each flow's range of rates over all steady states",
-            (
+            title=(
+                "Vegas flows alone on one link: each flow's range of rates over all steady states"
+            ),
+            equations=(
                 "alpha_i / (Delta - x_i) <= r_i <= beta_i / (Delta - x_i)    (11)",
                 "sum_i r_i = c",
                 *_OF_VEGAS,
             ),
-            _meanings(
+            hypotheses=_meanings(
                 "infinite-buffer",
                 "many-packets-queued",
                 "quasi-static",
@@ -126,19 +128,19 @@ EXPLANATIONS = MappingProxyType(
                 *_COMMON,
                 "settles-in-time",
             ),
-            "boutremans 4.1, equations (10) and (11)",
-            _COMPARED_WITH_NS2,
+            source="boutremans 4.1, equations (10) and (11)",
+            accuracy=_COMPARED_WITH_NS2,
         ),
         "arrivals": Explanation(
-            "Vegas flows that join a link one after another and find a queue",
-            (
+            title="Vegas flows that join a link one after another and find a queue",
+            equations=(
                 "x_i = Delta_{i-1}: the queueing delay that flow i finds",
                 "Delta_i solves sum_{k <= i} b_k / (Delta_i - x_k) = c   (6)",
                 "b_k: backlog of flow k, in packets. If alpha = beta, b_k = alpha_k. Otherwise:",
                 "  flow i, which has just joined, has b_i = alpha_i;",
                 "  an earlier flow keeps its window, so b_k grows with Delta_i, at most to beta_k",
             ),
-            _meanings(
+            hypotheses=_meanings(
                 "one-arrival-at-a-time",
                 "quasi-static",
                 "infinite-buffer",
@@ -146,17 +148,17 @@ EXPLANATIONS = MappingProxyType(
                 *_COMMON,
                 "settles-in-time",
             ),
-            "boutremans 3.1.2, after Bonald 1998; solved exactly",
-            _COMPARED_WITH_NS2,
+            source="boutremans 3.1.2, after Bonald 1998; solved exactly",
+            accuracy=_COMPARED_WITH_NS2,
         ),
         "arrivals-bonald": Explanation(
-            "Bonald's closed form for flows that join a link one after another, as printed",
-            (
+            title="Bonald's closed form for flows that join a link one after another, as printed",
+            equations=(
                 "x_i = (alpha / c) (i - 1) S_{i-1},  S_i = 1 + 1/2 + ... + 1/i",
                 "r_i = c / (n S_n - (i - 1) S_{i-1}); the rates need not add up to c",
                 "n: number of flows, alpha: threshold of all flows, c: capacity",
             ),
-            _meanings(
+            hypotheses=_meanings(
                 "one-arrival-at-a-time",
                 "base-rtt-measured",
                 "paper-equation",
@@ -166,12 +168,12 @@ EXPLANATIONS = MappingProxyType(
                 *_COMMON,
                 "settles-in-time",
             ),
-            "boutremans 3.1.2, after Bonald 1998",
-            _COMPARED_WITH_NS2,
+            source="boutremans 3.1.2, after Bonald 1998",
+            accuracy=_COMPARED_WITH_NS2,
         ),
         "minicycle": Explanation(
-            "one Vegas beside one Reno flow at a drop-tail buffer",
-            (
+            title="one Vegas beside one Reno flow at a drop-tail buffer",
+            equations=(
                 "Both flows repeat a cycle from one loss to the next, in steps of a round",
                 "trip (mini-cycles).",
                 "Reno halves its window at the loss. Then the window grows by a packet a step.",
@@ -181,7 +183,7 @@ EXPLANATIONS = MappingProxyType(
                 "The next loss comes when the windows together exceed c T + buffer packets.",
                 "c: capacity, T: RTT without queueing",
             ),
-            _meanings(
+            hypotheses=_meanings(
                 "receiver-window",
                 "large-bandwidth-delay",
                 "fast-retransmit",
@@ -197,18 +199,18 @@ EXPLANATIONS = MappingProxyType(
                 "settles-in-time",
                 *_COMMON,
             ),
-            "devendictis 2, derived anew (docs/errata.md)",
-            _COMPARED_WITH_NS2,
+            source="devendictis 2, derived anew (docs/errata.md)",
+            accuracy=_COMPARED_WITH_NS2,
         ),
         "red": Explanation(
-            "Vegas and loss-based flows at a RED queue, from its mean length",
-            (
+            title="Vegas and loss-based flows at a RED queue, from its mean length",
+            equations=(
                 "sum_i r_i(q / c, p(q)) = c",
                 "q: mean queue, p(q): RED's drop probability, c: capacity,",
                 "r_i: rate of flow i at this queueing delay and loss probability",
                 "At most one q solves the equation.",
             ),
-            _meanings(
+            hypotheses=_meanings(
                 "steady-queue",
                 "stable-queue",
                 "average-within-thresholds",
@@ -219,19 +221,22 @@ EXPLANATIONS = MappingProxyType(
                 *_without("fifo-queue", "window-not-limited", "one-ack-a-packet"),
                 "settles-in-time",
             ),
-            "mean-field fixed point; uniqueness proved in vegasmodel/equilibrium/red.py",
-            "mean errors beside ns-2: if RED drops packets, 6 % of the mean queue and 9 % of the "
-            "laws' rates; if RED marks them, 19 % and 26 % (python -m benchmarks.accuracy_red)",
+            source="mean-field fixed point; uniqueness proved in vegasmodel/equilibrium/red.py",
+            accuracy=(
+                "mean errors beside ns-2: if RED drops packets, 6 % of the mean queue and 9 % of "
+                "the laws' rates; if RED marks them, 19 % and 26 % (python -m "
+                "benchmarks.accuracy_red)"
+            ),
         ),
         "random-loss": Explanation(
-            "flows that share a link on which packets are lost at random",
-            (
+            title="flows that share a link on which packets are lost at random",
+            equations=(
                 "sum_i r_i(q / c, p) = c, or q = 0 if the flows leave the link idle",
                 "q: mean queue, p: loss probability, c: capacity,",
                 "r_i: rate of flow i at this queueing delay and loss probability, by a Markov",
                 "chain for its window",
             ),
-            _meanings(
+            hypotheses=_meanings(
                 "losses-are-random-only",
                 "mean-field",
                 "windows-above-three",
@@ -241,19 +246,19 @@ EXPLANATIONS = MappingProxyType(
                 *_without("window-not-limited", "one-ack-a-packet", "no-random-loss"),
                 "settles-in-time",
             ),
-            "vegasmodel/equilibrium/loss_rounds.py, a Markov chain from loss to loss",
-            "docs/accuracy.md; python -m benchmarks.accuracy_loss measures it",
+            source="vegasmodel/equilibrium/loss_rounds.py, a Markov chain from loss to loss",
+            accuracy="docs/accuracy.md; python -m benchmarks.accuracy_loss measures it",
         ),
         "rate-delay": Explanation(
-            "the two classes of flows at a link with Rate-Delay services",
-            (
+            title="the two classes of flows at a link with Rate-Delay services",
+            equations=(
                 "S_R = c k n_R / (k n_R + n_D)                    (6)",
                 "S_D = c n_D / (k n_R + n_D)                      (7)",
                 "S_R, S_D: rates of the classes, n_R, n_D: numbers of their flows,",
                 "k: rate of a flow of class R over that of a flow of class D, c: capacity",
                 "Each flow gets an equal part of its class's rate.",
             ),
-            _meanings(
+            hypotheses=_meanings(
                 "proper-marking",
                 "delay-buffer-large-enough",
                 "windows-fill-the-link",
@@ -263,19 +268,19 @@ EXPLANATIONS = MappingProxyType(
                 *_without("fifo-queue"),
                 "settles-in-time",
             ),
-            "podlesny (5) to (7)",
-            _COMPARED_WITH_NS2,
+            source="podlesny (5) to (7)",
+            accuracy=_COMPARED_WITH_NS2,
         ),
         "network": Explanation(
-            "Vegas flows over several links, whose rates maximise a sum of utilities",
-            (
+            title="Vegas flows over several links, whose rates maximise a sum of utilities",
+            equations=(
                 "maximise sum_i alpha_i ln r_i + x_i r_i   subject to A r <= c",
                 "r_i: rate of flow i, x_i: over-estimate of its baseRTT,",
                 "c: capacities of the links, A: which flow crosses which link",
                 "The Lagrange multipliers of the links are their queueing delays. On the path",
                 "of flow i they add up to alpha_i / r_i + x_i.",
             ),
-            _meanings(
+            hypotheses=_meanings(
                 "infinite-buffer",
                 "many-packets-queued",
                 "queue-empties-at-start",
@@ -283,19 +288,19 @@ EXPLANATIONS = MappingProxyType(
                 *_COMMON,
                 "settles-in-time",
             ),
-            "Low, Peterson and Wang 2002, with over-estimates; solved by clarabel",
-            "every answer carries a certificate of its optimality",
+            source="Low, Peterson and Wang 2002, with over-estimates; solved by clarabel",
+            accuracy="every answer carries a certificate of its optimality",
         ),
         "fluid": Explanation(
-            "a simulator that integrates differential equations for windows on one link",
-            (
+            title="a simulator that integrates differential equations for windows on one link",
+            equations=(
                 "dW_i/dt = m_i / (rtt_i + Delta)",
                 "sum_i W_i / (rtt_i + Delta) = c, or Delta = 0 if there is no queue",
                 "W_i: window of flow i, m_i: its change in a round trip by the flow's law",
                 "(vegasmodel/laws), Delta: queueing delay, c: capacity",
                 "With the variants ns2 and linux, Vegas decides once per round trip.",
             ),
-            _meanings(
+            hypotheses=_meanings(
                 "losses-end-growth",
                 "ns2-passes-packets",
                 "defaults-of-the-papers",
@@ -326,20 +331,23 @@ EXPLANATIONS = MappingProxyType(
                 "no-queueing-of-acks",
                 "no-forced-drops",
             ),
-            "docs/architecture.md, Two simulators; the laws of vegasmodel/laws",
-            "docs/accuracy.md; mean errors beside ns-2 in random networks that hardly served to "
-            "develop it, with senders that wait (send_jitter): 1.6 % for one Vegas and one "
-            "loss-based flow, 5.9 % for 2 to 8 of them mixed, 10.4 % for 2 to 4 loss-based flows "
-            "of different RTTs (python -m benchmarks.accuracy --model fluid --fresh 28112671)",
+            source="docs/architecture.md, Two simulators; the laws of vegasmodel/laws",
+            accuracy=(
+                "docs/accuracy.md; mean errors beside ns-2 in random networks that hardly served "
+                "to develop it, with senders that wait (send_jitter): 1.6 % for one Vegas and one "
+                "loss-based flow, 5.9 % for 2 to 8 of them mixed, 10.4 % for 2 to 4 loss-based "
+                "flows of different RTTs (python -m benchmarks.accuracy --model fluid --fresh "
+                "28112671)"
+            ),
         ),
         "rounds": Explanation(
-            "a simulator that moves groups of packets through the queues on their paths",
-            (
+            title="a simulator that moves groups of packets through the queues on their paths",
+            equations=(
                 "There are no equations: what happens at senders, queues and receivers is",
                 "simulated event by event. A packet that finds a queue full is lost. Vegas",
                 "changes its window once per round trip, a loss-based flow when ACKs arrive.",
             ),
-            _meanings(
+            hypotheses=_meanings(
                 "no-forced-drops",
                 "ns2-passes-packets",
                 "packets-one-by-one",
@@ -353,18 +361,18 @@ EXPLANATIONS = MappingProxyType(
                 *_OF_LAWS,
                 *_OF_SIMULATORS,
             ),
-            "docs/architecture.md, Two simulators; docs/ns2.md",
-            "docs/accuracy.md; python -m benchmarks.accuracy measures it",
+            source="docs/architecture.md, Two simulators; docs/ns2.md",
+            accuracy="docs/accuracy.md; python -m benchmarks.accuracy measures it",
         ),
         "delayed": Explanation(
-            "the equations of fluid with feedback delay; only for the command simulate",
-            (
+            title="the equations of fluid with feedback delay; only for the command simulate",
+            equations=(
                 "A_i(t) = max over v <= t of N_i(v) + W_i(v)                            (D3)",
                 "W_i dW_i = m_i dN_i                                                    (D4)",
                 "A_i: packets sent, N_i: packets whose fate the sender knows, W_i: window,",
                 "m_i: change of the window in a round trip, by the law",
             ),
-            _meanings(
+            hypotheses=_meanings(
                 "whole-stack",
                 "recovery-as-taken",
                 "long-lived-flows",
@@ -373,9 +381,11 @@ EXPLANATIONS = MappingProxyType(
                 "no-queueing-of-acks",
                 "no-forced-drops",
             ),
-            "docs/architecture.md, Two simulators; vegasmodel/engines/delayed/feedback.py has all "
-            "equations",
-            "docs/architecture.md; python -m benchmarks.accuracy_feedback measures it",
+            source=(
+                "docs/architecture.md, Two simulators; vegasmodel/engines/delayed/feedback.py has "
+                "all equations"
+            ),
+            accuracy="docs/architecture.md; python -m benchmarks.accuracy_feedback measures it",
         ),
     }
 )

@@ -182,11 +182,11 @@ def idle(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
     low = [f"{name} (load {load:.2g})" for name, load in loads.items() if load < LOW_LOAD]
     if not low:
         return []
-    text = f"The {'busiest ' * (len(scenario.links) > 1)}link is idle for most of the time by "
-    text += (
-        f"{', '.join(low)}: the flows always have data to send, but their windows are too small "
+    link_name = "link" if len(scenario.links) == 1 else "busiest link"
+    text = (
+        f"The {link_name} is idle for most of the time by {', '.join(low)}: the flows always have "
+        "data to send, but their windows are too small to fill it."
     )
-    text += "to fill it."
     link = scenario.links[0]
     rtts = [member.rtt for member in scenario.members]
     product = link.capacity * sum(rtts) / len(rtts)
@@ -194,8 +194,10 @@ def idle(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
     overflows = any(loss is None or np.nanmax(loss, initial=0.0) > 0.0 for loss in losses)
     small = link.loses_only_when_full and link.buffer < product
     if len(scenario.links) == 1 and small and overflows:
-        text += f" The buffer, {link.buffer:g} pkt, is small beside the bandwidth-delay product, "
-        text += f"{product:.3g} pkt, so it overflows while the windows are small."
+        text += (
+            f" The buffer, {link.buffer:g} pkt, is small beside the bandwidth-delay product, "
+            f"{product:.3g} pkt, so it overflows while the windows are small."
+        )
     return [text]
 
 

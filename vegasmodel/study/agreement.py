@@ -94,14 +94,23 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
     alike = float(np.mean(same)) if same else math.nan
     per_model = counts.sum(axis=1)  # starts with a result
     if not per_model.all():
-        return Agreement(counts, ends, math.nan, 0, math.nan, alike)
+        return Agreement(
+            counts=counts, ends=ends, statistic=math.nan, freedom=0, p=math.nan, alike=alike
+        )
     smaller_share = float(per_model.min()) / max(float(per_model.sum()), 1.0)
     merged_label = _rare_merged(rates, label, smaller_share)
     table = _counts(merged_label, split, int(merged_label.max(initial=-1)) + 1)
     if table.shape[1] < 2:
-        return Agreement(counts, ends, 0.0, 0, 1.0, alike)
+        return Agreement(counts=counts, ends=ends, statistic=0.0, freedom=0, p=1.0, alike=alike)
     test = chi2_contingency(table, correction=False)
-    return Agreement(counts, ends, float(test.statistic), int(test.dof), float(test.pvalue), alike)
+    return Agreement(
+        counts=counts,
+        ends=ends,
+        statistic=float(test.statistic),
+        freedom=int(test.dof),
+        p=float(test.pvalue),
+        alike=alike,
+    )
 
 
 def _wide_split(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:

@@ -160,6 +160,7 @@ class Basins(OfStarts):
 
     @property
     def _shown(self) -> Table:
+        """A table with a row for each outcome."""
         return self._listed(OUTCOME_HEADS, [each.cells(FLOW_COLUMNS) for each in self.outcomes])
 
     def to_json(self) -> dict[str, Any]:

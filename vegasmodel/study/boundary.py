@@ -92,6 +92,7 @@ class StabilityBoundary(Shown):
 
     @property
     def _shown(self) -> Table:
+        """A table with points of the curves; only its title if no curve was found."""
         return Table(self._title, *(self.rows if self.curves else ([], [])))
 
     def to_json(self) -> dict[str, Any]:

@@ -309,7 +309,14 @@ def _fields(
         key = each.metadata.get("key") or each.name
         if key not in _FIXED_KEYS and key != "discipline":
             name = f"{where}.{key}" if where else key
-            yield Field(name, part, indices, each.name, queue, each.metadata["rule"])
+            yield Field(
+                name=name,
+                part=part,
+                indices=indices,
+                key=each.name,
+                queue=queue,
+                rule=each.metadata["rule"],
+            )
 
 
 def put(scenario: Scenario, values: Mapping[Field, Any]) -> Scenario:

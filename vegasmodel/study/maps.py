@@ -107,52 +107,53 @@ def _starvation() -> Map:
     Both panels have the same scenario, except for the name of the first flow.
     """
     thresholds = ("alpha = 2", "beta = 2", 'variant = "ns2"')
-    text = _link("starvation", "10 Mbit/s", 1000, 60)
+    text = _link("starvation", capacity="10 Mbit/s", buffer=1000, duration=60)
     text += _flow("plain", "vegas", "50 ms", *thresholds)
     known = text + _flow("other", "vegas", "50 ms", *thresholds)
     rates = "link.capacity=1Mbit/s,2Mbit/s,5Mbit/s,10Mbit/s,20Mbit/s"
     return Map(
-        "starvation",
-        "Two Vegas flows, one of which is misled about the delay",
-        "throughput of the flow that gains over that of the other",
-        "capacity, Mbit/s",
-        (
+        name="starvation",
+        title="Two Vegas flows, one of which is misled about the delay",
+        shown="throughput of the flow that gains over that of the other",
+        up="capacity, Mbit/s",
+        panels=(
             Panel(
-                "one over-estimates its baseRTT (closed form)",
-                "over-estimate, ms",
-                known.replace('"plain"', '"given"'),
-                ("flow.other.over_estimate=0ms,1ms,2ms,4ms,8ms,16ms", rates),
-                "equilibrium",
-                ("ratio", "other/given"),
+                title="one over-estimates its baseRTT (closed form)",
+                across="over-estimate, ms",
+                scenario=known.replace('"plain"', '"given"'),
+                over=("flow.other.over_estimate=0ms,1ms,2ms,4ms,8ms,16ms", rates),
+                model="equilibrium",
+                figure=("ratio", "other/given"),
             ),
             Panel(
-                "one has a jittery path (ns-2)",
-                "standard deviation of the jitter, ms",
-                known,
-                ("flow.other.delay_noise=0ms,1ms,2ms,4ms,8ms,16ms", rates),
-                "ns2",
-                ("ratio", "plain/other"),
+                title="one has a jittery path (ns-2)",
+                across="standard deviation of the jitter, ms",
+                scenario=known,
+                over=("flow.other.delay_noise=0ms,1ms,2ms,4ms,8ms,16ms", rates),
+                model="ns2",
+                figure=("ratio", "plain/other"),
             ),
         ),
-        "In the map `starvation` two Vegas flows share a link, and one of them is misled about "
-        "its queueing delay. The colours show the throughput of the flow that gains, divided by "
-        "that of the other. The capacity grows from bottom to top. Each flow keeps alpha packets "
-        "in the queue. So at a capacity c the two flows cause a queueing delay of 2 alpha/c, "
-        "which is shorter on a faster link. With alpha 2 and packets of 1000 B it is 32 ms at 1 "
-        "Mbit/s, and 1.6 ms at 20 Mbit/s. So an error of one millisecond in the misled flow's "
-        "queueing delay is a larger part of this delay on a faster link, and changes the ratio "
-        "more.\n\n"
-        "In the left panel of `starvation`, one flow over-estimates its baseRTT by the time on the "
-        "horizontal axis: it counts this part of the queueing delay as propagation delay. Let c "
-        "be the capacity of the link. If the "
-        "flow over-estimates its baseRTT by 1.5 alpha/c, the queueing delay becomes 3 alpha/c. "
-        "The flow then counts half of the queueing delay as propagation delay, and gets twice the "
-        "rate of the other flow.\n\n"
-        "In the right panel of `starvation`, the path of one flow has jitter, and this flow gets "
-        "less than the other. The horizontal axis has the standard deviation of the jitter. "
-        "The baseRTT of the flow with jitter is the smallest RTT that any of "
-        "its packets had. Most of its packets have a longer RTT because of the jitter. The flow "
-        "counts this additional delay as queueing delay, and reduces its window.",
+        reading=(
+            "In the map `starvation` two Vegas flows share a link, and one of them is misled about "
+            "its queueing delay. The colours show the throughput of the flow that gains, divided "
+            "by that of the other. The capacity grows from bottom to top. Each flow keeps alpha "
+            "packets in the queue. So at a capacity c the two flows cause a queueing delay of 2 "
+            "alpha/c, which is shorter on a faster link. With alpha 2 and packets of 1000 B it is "
+            "32 ms at 1 Mbit/s, and 1.6 ms at 20 Mbit/s. So an error of one millisecond in the "
+            "misled flow's queueing delay is a larger part of this delay on a faster link, and "
+            "changes the ratio more.\n\n"
+            "In the left panel of `starvation`, one flow over-estimates its baseRTT by the time on "
+            "the horizontal axis: it counts this part of the queueing delay as propagation delay. "
+            "Let c be the capacity of the link. If the flow over-estimates its baseRTT by 1.5 "
+            "alpha/c, the queueing delay becomes 3 alpha/c. The flow then counts half of the "
+            "queueing delay as propagation delay, and gets twice the rate of the other flow.\n\n"
+            "In the right panel of `starvation`, the path of one flow has jitter, and this flow "
+            "gets less than the other. The horizontal axis has the standard deviation of the "
+            "jitter. The baseRTT of the flow with jitter is the smallest RTT that any of its "
+            "packets had. Most of its packets have a longer RTT because of the jitter. The flow "
+            "counts this additional delay as queueing delay, and reduces its window."
+        ),
     )
 
 
@@ -161,33 +162,42 @@ def _buffer_alpha() -> Map:
 
     def panel(law: str, law_name: str) -> Panel:
         """A panel of Vegas beside a flow with the congestion control ``law``."""
-        text = _link("buffer and alpha", "5 Mbit/s", 20, runs=5)
+        text = _link("buffer and alpha", capacity="5 Mbit/s", buffer=20, runs=5)
         text += _flow("vegas", "vegas", "50 ms", "alpha = 3", "beta = 3", 'variant = "ns2"')
         text += _flow("rival", law, "50 ms")
         over = ("link.buffer=5:60:5", "flow.vegas.alpha=1:10:1")
         title = f"beside {law_name}"
-        return Panel(title, "buffer, packets", text, over, "rounds", ("share", "vegas"))
+        return Panel(
+            title=title,
+            across="buffer, packets",
+            scenario=text,
+            over=over,
+            model="rounds",
+            figure=("share", "vegas"),
+        )
 
     return Map(
-        "buffer-alpha",
-        "Which alpha is fair beside a loss-based flow, at which buffer",
-        "Vegas's share of the throughput",
-        "alpha = beta, packets",
-        (panel("reno", "Reno"), panel("cubic", "CUBIC")),
-        "In the map `buffer-alpha` a Vegas flow shares a link with a Reno flow (left panel) or a "
-        "CUBIC flow (right panel). The buffer grows from left to right, and alpha = beta from "
-        "bottom to top. The colours show Vegas's share of the throughput: on the line marked 0.5 "
-        "both flows get the same. Each cell is the mean of five runs.\n\n"
-        "In the left panel of `buffer-alpha`, beside Reno, the line of equal shares runs from "
-        "alpha 1 at a buffer of 7 packets to alpha 10 at a buffer of 28. So no single alpha gives "
-        "equal shares at every buffer: a larger buffer needs a larger alpha. Left of the line, at "
-        "smaller buffers, Vegas gets more than half, up to 0.84 of the throughput. Right of the "
-        "line Vegas gets less than half: Reno fills the buffer, while Vegas keeps only alpha "
-        "packets in it.\n\n"
-        "In the right panel of `buffer-alpha`, beside CUBIC, the line of equal shares runs from "
-        "alpha 3 at a buffer of 10 packets to alpha 10 at a buffer of 26. Right of the line, at "
-        "larger buffers, Vegas gets less than CUBIC. At a buffer of 5 both flows get about the "
-        "same with every alpha above 1.",
+        name="buffer-alpha",
+        title="Which alpha is fair beside a loss-based flow, at which buffer",
+        shown="Vegas's share of the throughput",
+        up="alpha = beta, packets",
+        panels=(panel("reno", "Reno"), panel("cubic", "CUBIC")),
+        reading=(
+            "In the map `buffer-alpha` a Vegas flow shares a link with a Reno flow (left panel) or "
+            "a CUBIC flow (right panel). The buffer grows from left to right, and alpha = beta "
+            "from bottom to top. The colours show Vegas's share of the throughput: on the line "
+            "marked 0.5 both flows get the same. Each cell is the mean of five runs.\n\n"
+            "In the left panel of `buffer-alpha`, beside Reno, the line of equal shares runs from "
+            "alpha 1 at a buffer of 7 packets to alpha 10 at a buffer of 28. So no single alpha "
+            "gives equal shares at every buffer: a larger buffer needs a larger alpha. Left of the "
+            "line, at smaller buffers, Vegas gets more than half, up to 0.84 of the throughput. "
+            "Right of the line Vegas gets less than half: Reno fills the buffer, while Vegas keeps "
+            "only alpha packets in it.\n\n"
+            "In the right panel of `buffer-alpha`, beside CUBIC, the line of equal shares runs "
+            "from alpha 3 at a buffer of 10 packets to alpha 10 at a buffer of 26. Right of the "
+            "line, at larger buffers, Vegas gets less than CUBIC. At a buffer of 5 both flows get "
+            "about the same with every alpha above 1."
+        ),
     )
 
 
@@ -199,40 +209,49 @@ def _rtt_bias() -> Map:
 
     def panel(title: str, wait: str, runs: int) -> Panel:
         """A panel; ``wait`` is a line with ``send_jitter`` for both flows, or empty."""
-        text = _link("RTT bias", "2 Mbit/s", 20, 300, 500, runs)
-        text += _flow("short", "newreno", "40 ms", 'variant = "ns2"', *([wait] if wait else []))
-        text += _flow("long", "newreno", "40 ms", 'variant = "ns2"', *([wait] if wait else []))
-        over = ("flow.long.rtt=40ms:200ms:10ms", "link.buffer=5:50:5")
-        across = "RTT of the other flow, ms"
-        return Panel(title, across, text, over, "rounds", ("ratio", "short/long"))
+        more = ['variant = "ns2"', *([wait] if wait else [])]
+        text = _link("RTT bias", capacity="2 Mbit/s", buffer=20, duration=300, size=500, runs=runs)
+        text += _flow("short", "newreno", "40 ms", *more)
+        text += _flow("long", "newreno", "40 ms", *more)
+        return Panel(
+            title=title,
+            across="RTT of the other flow, ms",
+            scenario=text,
+            over=("flow.long.rtt=40ms:200ms:10ms", "link.buffer=5:50:5"),
+            model="rounds",
+            figure=("ratio", "short/long"),
+        )
 
     return Map(
-        "rtt-bias",
-        "Two NewReno flows with different RTTs, one of 40 ms",
-        "throughput of the flow with 40 ms over that of the other",
-        "buffer, packets",
-        (
+        name="rtt-bias",
+        title="Two NewReno flows with different RTTs, one of 40 ms",
+        shown="throughput of the flow with 40 ms over that of the other",
+        up="buffer, packets",
+        panels=(
             panel("senders do not wait: phase effects", 'send_jitter = "0 s"', 1),
             panel("senders wait for up to a packet's time", "", 3),
         ),
-        "In the map `rtt-bias` a NewReno flow with a round trip of 40 ms shares a link with a "
-        "NewReno flow of a longer round trip. The longer round trip grows from left to right, and "
-        "the buffer from bottom to top. The colours show the throughput of the flow with 40 ms, "
-        "divided by that of the other. In general the flow with the longer round trip gets "
-        "less. With a larger buffer the shares are more equal: the queueing delay is longer, and "
-        "is the same for both flows, so their round trips differ by a smaller factor.\n\n"
-        "In the left panel of `rtt-bias` senders send at once when their windows allow it. Then "
-        "the order of arrivals and departures at the full queue decides which flow loses a "
-        "packet, and this order repeats itself (phase effects). A slightly different round trip "
-        "may change the order, and with it the ratio of the two throughputs. So the lines of "
-        "equal ratio in the picture are ragged. Sometimes the flow with the longer round trip "
-        "gets more: with 50 ms it gets up to three times as much as the flow with 40 ms. Each "
-        "cell is one run.\n\n"
-        "In the right panel of `rtt-bias` each sender waits for a random time before it sends, at "
-        "most one packet's transmission time (2 ms). Over most of the panel the flow with the "
-        "shorter round trip gets a larger share than without waits. There are two possible "
-        "causes: waits prevent phase effects, and they add delay. The picture does not tell which "
-        "of the two matters more. Each cell is the mean of three runs.",
+        reading=(
+            "In the map `rtt-bias` a NewReno flow with a round trip of 40 ms shares a link with a "
+            "NewReno flow of a longer round trip. The longer round trip grows from left to right, "
+            "and the buffer from bottom to top. The colours show the throughput of the flow with "
+            "40 ms, divided by that of the other. In general the flow with the longer round trip "
+            "gets less. With a larger buffer the shares are more equal: the queueing delay is "
+            "longer, and is the same for both flows, so their round trips differ by a smaller "
+            "factor.\n\n"
+            "In the left panel of `rtt-bias` senders send at once when their windows allow it. "
+            "Then the order of arrivals and departures at the full queue decides which flow loses "
+            "a packet, and this order repeats itself (phase effects). A slightly different round "
+            "trip may change the order, and with it the ratio of the two throughputs. So the lines "
+            "of equal ratio in the picture are ragged. Sometimes the flow with the longer round "
+            "trip gets more: with 50 ms it gets up to three times as much as the flow with 40 ms. "
+            "Each cell is one run.\n\n"
+            "In the right panel of `rtt-bias` each sender waits for a random time before it sends, "
+            "at most one packet's transmission time (2 ms). Over most of the panel the flow with "
+            "the shorter round trip gets a larger share than without waits. There are two possible "
+            "causes: waits prevent phase effects, and they add delay. The picture does not tell "
+            "which of the two matters more. Each cell is the mean of three runs."
+        ),
     )
 
 
@@ -241,43 +260,52 @@ def _linux_order() -> Map:
 
     def panel(title: str, varied: str) -> Panel:
         """A panel in which the initial window of the flow ``varied`` varies."""
-        text = _link("Linux", "10 Mbit/s", 200, 90, 1500, 5)
+        text = _link("Linux", capacity="10 Mbit/s", buffer=200, duration=90, size=1500, runs=5)
         text += _flow("early", "vegas", "40 ms", 'variant = "linux"', "initial_window = 10")
         text += _flow("late", "vegas", "40 ms", 'variant = "linux"', "initial_window = 10")
         over = (
             f"flow.{varied}.initial_window=2,3,4,6,8,10,14,20,30",
             "flow.late.start=0ms,20ms,40ms,100ms,200ms,500ms,1s,2s,5s",
         )
-        return Panel(title, "initial window, packets", text, over, "rounds", ("share", "late"))
+        return Panel(
+            title=title,
+            across="initial window, packets",
+            scenario=text,
+            over=over,
+            model="rounds",
+            figure=("share", "late"),
+        )
 
     return Map(
-        "linux-order",
-        "Two Linux Vegas flows, of which one starts later",
-        "the later flow's share of the throughput",
-        "time between the two starts, s",
-        (
+        name="linux-order",
+        title="Two Linux Vegas flows, of which one starts later",
+        shown="the later flow's share of the throughput",
+        up="time between the two starts, s",
+        panels=(
             panel("initial window of the earlier flow (the other has 10)", "early"),
             panel("initial window of the later flow (the other has 10)", "late"),
         ),
-        "In the map `linux-order` one Linux Vegas flow starts after another; the time between the "
-        "two starts grows from bottom to top. In blue cells the flow that starts later "
-        "gets more than half of the throughput. Linux's Vegas assumes that the "
-        "smallest RTT that it has measured is the RTT without queueing. A flow that starts while "
-        "the queue is long never measures this RTT: the queue does not become empty afterwards. "
-        "So what happens in the first seconds still decides the shares in a run of 90 s. Each "
-        "cell is the mean of five runs.\n\n"
-        "In `linux-order`, a flow that starts 0.5 to 2 s after the other one finds the queue that "
-        "the slow start of the earlier flow has filled. The later flow counts the delay of this "
-        "queue as propagation delay, and gets about nine tenths of the link or more. If it starts "
-        "5 s after the earlier flow, it finds a shorter queue. Then it usually gets a smaller "
-        "share, but still more than half.\n\n"
-        "In the left panel of `linux-order` the initial window of the earlier flow varies. With a "
-        "smaller initial window the earlier flow takes longer to build up a queue. So the later "
-        "flow must start later to find a long queue. If both flows start at the same time with "
-        "equal initial windows, each gets half. If they start at the same time with different "
-        "initial windows, the flow with the larger one gets more.\n\n"
-        "In the right panel of `linux-order` the initial window of the later flow varies. If this "
-        "flow starts 0.1 to 2 s after the other, its initial window hardly matters.",
+        reading=(
+            "In the map `linux-order` one Linux Vegas flow starts after another; the time between "
+            "the two starts grows from bottom to top. In blue cells the flow that starts later "
+            "gets more than half of the throughput. Linux's Vegas assumes that the smallest RTT "
+            "that it has measured is the RTT without queueing. A flow that starts while the queue "
+            "is long never measures this RTT: the queue does not become empty afterwards. So what "
+            "happens in the first seconds still decides the shares in a run of 90 s. Each cell is "
+            "the mean of five runs.\n\n"
+            "In `linux-order`, a flow that starts 0.5 to 2 s after the other one finds the queue "
+            "that the slow start of the earlier flow has filled. The later flow counts the delay "
+            "of this queue as propagation delay, and gets about nine tenths of the link or more. "
+            "If it starts 5 s after the earlier flow, it finds a shorter queue. Then it usually "
+            "gets a smaller share, but still more than half.\n\n"
+            "In the left panel of `linux-order` the initial window of the earlier flow varies. "
+            "With a smaller initial window the earlier flow takes longer to build up a queue. So "
+            "the later flow must start later to find a long queue. If both flows start at the same "
+            "time with equal initial windows, each gets half. If they start at the same time with "
+            "different initial windows, the flow with the larger one gets more.\n\n"
+            "In the right panel of `linux-order` the initial window of the later flow varies. If "
+            "this flow starts 0.1 to 2 s after the other, its initial window hardly matters."
+        ),
     )
 
 

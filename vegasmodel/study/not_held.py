@@ -55,4 +55,5 @@ def counted(texts: Iterable[str]) -> dict[str, int]:
 
 
 def _text(names: Sequence[str]) -> str:
+    """The names in one text, in alphabetical order, with spaces between them."""
     return " ".join(sorted(names))

@@ -40,6 +40,7 @@ def answered(
     count.number += len(searched)
 
     def progress(done: int, _: int) -> None:
+        """Show that ``done`` of these points are finished."""
         count.done = before + done
 
     figures = models.at_once(searched, model, None)

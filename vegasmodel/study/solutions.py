@@ -167,6 +167,7 @@ class Design(Shown):
 
     @property
     def _intervals(self) -> list[str]:
+        """Each interval in words, as ``Interval.text`` writes it."""
         ends = (*self.solutions, *self.rejected)
         exact = {each.value for each in ends if each.exact}
         refused = {each.value: ", ".join(each.rejected_by) for each in self.rejected}
@@ -257,8 +258,10 @@ class Design(Shown):
 
 
 def _with_unit(value: float, unit: str) -> str:
+    """The value with six digits and its unit, as text."""
     return f"{value:.6g} {unit}".strip()
 
 
 def _cell(value: float | None, error: float | None) -> str:
+    """A table's cell with the value and its standard error; ``-`` if there is no value."""
     return "-" if value is None else with_error(value, error)

@@ -301,7 +301,11 @@ def _layout(space: Grid, model: str) -> Layout:
         "status": ((), status),
     }
     return Layout(
-        space.dims, space.shape, _coordinates(space), variables, _attributes(space, model)
+        dims=space.dims,
+        shape=space.shape,
+        coordinates=_coordinates(space),
+        variables=variables,
+        attributes=_attributes(space, model),
     )
 
 

@@ -161,7 +161,9 @@ def read(text: str, scenario: Scenario) -> Target:
     elif colon:
         raise FieldError("target", text, KINDS[kind])
     value = _value(tail, kind, scenario, text)
-    return Target(kind, groups, value, link, of_whom, over, sense)
+    return Target(
+        kind=kind, groups=groups, value=value, link=link, of_whom=of_whom, over=over, sense=sense
+    )
 
 
 def _value(value: str, kind: str, scenario: Scenario, text: str) -> float:

@@ -166,7 +166,7 @@ def _input(scenario: Scenario, name: str, error: str | float) -> Input:
             f'an amount is text with its unit, such as "{error:g}{unit}"'
         )
         raise FieldError(where, error, allowed)
-    return Input(name, parts, values, share, sd)
+    return Input(name=name, fields=parts, values=values, share=share, sd=sd)
 
 
 def _amount(scenario: Scenario, field: Field, text: str, where: str) -> float:

@@ -87,6 +87,7 @@ class Sensitivity(Shown):
 
     @property
     def _shown(self) -> Table:
+        """A table of the slopes, with flows in rows and fields in columns."""
         rows = [[name, *map(_cell, row)] for name, row in zip(self.names, self.slopes, strict=True)]
         title = f"{self.model}: d ln(throughput)/d(field){self._doubts}"
         return Table(title, ["flow", *self.fields], rows)
@@ -211,6 +212,7 @@ class Uncertainty(Shown):
 
 
 def _cell(value: float) -> str:
+    """A table's cell with the number; ``-`` if it is not known."""
     return format_number(value) if math.isfinite(value) else "-"
 
 
@@ -223,4 +225,5 @@ def _not_held(broken: tuple[str, ...]) -> str:
 
 
 def _percent(part: float) -> str:
+    """A table's cell with a part in percent; ``-`` if it is not known."""
     return percent(part) if math.isfinite(part) else "-"

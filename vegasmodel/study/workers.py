@@ -82,6 +82,7 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
         executor = ProcessPoolExecutor(processes, context, initializer=_end_with_parent)
 
         def submit(points: Points, model: str) -> Future[Figures]:
+            """Let a worker process run the model at the points."""
             with _ignoring_interrupts():  # a worker starts when the first work comes
                 return executor.submit(_with_files, laws.files(), points, model)
 
@@ -153,6 +154,7 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
 
     def watch() -> None:
+        """Wait for the end of the parent process, then end this one."""
         if parent is not None:
             parent.join()
         os._exit(1)
@@ -192,6 +194,7 @@ def _dask(scheduler: str | None) -> Iterator[_Pool]:
         executor = client.get_executor(pure=False)
 
         def submit(points: Points, model: str) -> Future[Figures]:
+            """Let a worker of the cluster run the model at the points."""
             user_laws = points.scenario.own_laws
             future: Future[Figures] = executor.submit(_with_laws, user_laws, points, model)
             return future

@@ -39,6 +39,7 @@ def step(tried: Tried, left: int, right: int) -> str:
     """
 
     def at(i: int) -> str:
+        """The quantity at the tried value with the index ``i``, and this value, as text."""
         digits = 2 if tried.values[i] in tried.side_only else 6
         figure = tried.target.text(tried.differences[i] + tried.target.value, digits)
         return f"{figure} at {with_unit(tried, tried.values[i])}"
