@@ -5,8 +5,8 @@
 A case has 1 to 10 Vegas flows and 1 to 20 Reno flows of one RTT.  RED drops packets in the
 even-numbered cases and marks them (ECN) in the odd-numbered ones.  For both kinds the table has
 errors in percent of what ns-2 measured: the mean and the largest error of the mean queue, and of
-the laws' rates.  Of the two laws, the one with the larger error counts.
-ns-2 runs once per case, for 300 s after a warm-up of 100 s.
+the laws' rates.  Of the two laws, the one with the larger error counts. ns-2 runs once per case,
+for 300 s after a warm-up of 100 s.
 """
 
 from __future__ import annotations

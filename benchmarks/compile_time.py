@@ -7,8 +7,8 @@ another process with that cache.  The scenario has two flows with equal RTTs at 
 in the last two rows it has RED, or different RTTs.  The figures are CPU seconds of the whole
 process: Python's start, imports, compilation and the answer.  Another column has the CPU seconds of
 a fixed loop, which shows the machine's speed at that time.  Other work on the machine slows a core
-down, and compilation more than this loop.
-``--functions N`` lists the N functions that took longest to compile.
+down, and compilation more than this loop.  ``--functions N`` lists the N functions that took
+longest to compile.
 """
 
 from __future__ import annotations

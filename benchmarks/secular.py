@@ -2,6 +2,7 @@
 
 The solver (``equilibrium.secular``) finds the queueing delay at which the rates of Vegas flows add
 up to the capacity.
+
 ``python benchmarks/secular.py`` times the solver.  ``--accuracy [N]`` compares N random cases
 (default 100,000) of seven families, some of them numerically difficult, with a reference computed
 to 50 digits with ``decimal``.  ``--jax`` compares the JAX path with the NumPy path.

@@ -52,16 +52,16 @@ def part_a() -> None:
         packets, fluid, rounds = comparison.models
         paper = vm.predict(vegas_reno(buffer, "paper"), "minicycle")
         measured = comparison.measured
-        results = {"paper": paper, "packets": packets, "fluid": fluid, "rounds": rounds}
-        results["ns-2"] = measured
-        cells = [console.number(measured.groups[g], 3) for g in ("vegas", "reno")]
-        for name, p in results.items():
-            curves[name].append(p.ratios["vegas/reno"] or float("nan"))
-            if name != "ns-2":
-                error = p.ratios["vegas/reno"] / measured.ratios["vegas/reno"] - 1
-                cells.append(f"{console.number(p.ratios['vegas/reno'], 3)} {100 * error:+.0f} %")
-        cells.insert(2, console.number(measured.ratios["vegas/reno"], 3))
-        rows.append([str(buffer), *cells])
+        true_ratio = measured.ratios["vegas/reno"]
+        curves["ns-2"].append(true_ratio)
+        by_ns2 = (measured.groups["vegas"], measured.groups["reno"], true_ratio)
+        cells = [str(buffer), *(console.number(figure, 3) for figure in by_ns2)]
+        predicted = {"paper": paper, "packets": packets, "fluid": fluid, "rounds": rounds}
+        for name, prediction in predicted.items():
+            ratio = prediction.ratios["vegas/reno"]
+            curves[name].append(ratio)
+            cells.append(f"{console.number(ratio, 3)} {100 * (ratio / true_ratio - 1):+.0f} %")
+        rows.append(cells)
     columns = ["buffer", "Vegas", "Reno", "V/R", "paper", "packets", "fluid", "rounds"]
     out = console.console()
     title = "(a) Vegas beside Reno: ns-2 (pkt/s), its ratio V/R; the models' ratios and errors"

@@ -64,6 +64,10 @@ def summary(number: int, came: list[tuple[int, int, int]]) -> dict[str, float]:
     All packets that came count for the order (``overtaken``).  For the waits, only those count that
     found no packet waiting before them (``alone``).  ``distance`` is the Kolmogorov-Smirnov
     distance of their waits from the uniform distribution between the least and the greatest wait.
+    At a level of 5 %, the test rejects this distribution above ``distance_at_5_percent``.
+
+    ``came`` has for each packet its number, when it was handed to the kernel, and when it arrived,
+    both in ns.  ``number`` is the number of packets sent.
     """
     alone = []  # waits, s, of packets that found no other packet waiting
     before = -1  # ns, when the packet before arrived

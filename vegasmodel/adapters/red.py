@@ -261,8 +261,7 @@ def _room_for_bursts(scenario: Scenario, queue: float) -> Assumption:
     only these drops. But the queue varies about its mean, because senders send in bursts. If the
     buffer has little room beyond the mean queue, packets also find it full. The queue is then
     shorter than predicted. The assumption fails if there is room for fewer than ``LEAST_BUFFER``
-    packets, as in the models of a drop-tail queue.
-    ``queue`` is the predicted mean queue, packets.
+    packets, as in the models of a drop-tail queue. ``queue`` is the predicted mean queue, packets.
     """
     room = scenario.links[0].buffer - queue
     detail = (

@@ -50,8 +50,8 @@ def design(
       two groups together, and ``share:law:LAW`` that of all flows of a law.  ``ratio:A+B/law:LAW``
       is the mean throughput of a flow of the groups A and B, divided by that of a flow with the
       law.  A delay and a utilization are of the first link, or of the link that is named, as in
-      ``delay:LINK=20ms``.
-      A bound has ``>=`` or ``<=`` in place of ``=``, as in ``share:GROUP>=0.3``.
+      ``delay:LINK=20ms``.  A bound has ``>=`` or ``<=`` in place of ``=``, as in
+      ``share:GROUP>=0.3``.
     - ``model``: a model of ``predict``, or the packet-level simulator ``ns2`` or ``ns3``.
     - ``between``: the ends of the range that is searched, in seconds, packets or packets per second
       (default: the usual range of the field).
@@ -74,13 +74,12 @@ def design(
     differs by more than the whole target, the value is no solution: ``rejected`` of the result has
     it. (If the results scatter, this holds only if the 95 % confidence intervals do not explain the
     difference. And a value at which the other model meets the bound, too, is a solution.) An
-    interval is left out if both of its ends are rejected. If the scenario
-    has random elements and gives no number of runs, ns-2 and ns-3 make at least 3 runs to verify a
-    solution.
+    interval is left out if both of its ends are rejected. If the scenario has random elements and
+    gives no number of runs, ns-2 and ns-3 make at least 3 runs to verify a solution.
 
     With several runs, ``achieved_se`` and ``verified_se`` are the standard errors of ``achieved``
-    and ``verified``.  If half the width of a 95 % confidence interval is more
-    than ``within`` times the target, a note says that the solution is doubtful.
+    and ``verified``.  If half the width of a 95 % confidence interval is more than ``within`` times
+    the target, a note says that the solution is doubtful.
 
     If the runs scatter, a value of the field is also a solution under two conditions: the quantity
     differs from the target by at most the fraction ``within``, and its 95 % confidence interval

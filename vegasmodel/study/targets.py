@@ -133,8 +133,8 @@ def read(text: str, scenario: Scenario) -> Target:
     """Read a target, which is a quantity and its wanted value or its bound, from a text.
 
     An example is ``share:vegas=0.3``: the group ``vegas`` should get 0.3 of the throughput.  A
-    throughput in pkt/s counts packets of the scenario's ``packet_size``.
-    Raises ``FieldError`` if the text is not a target for this scenario.
+    throughput in pkt/s counts packets of the scenario's ``packet_size``.  Raises ``FieldError`` if
+    the text is not a target for this scenario.
     """
     if not isinstance(text, str):
         raise FieldError("target", text, "text such as share:vegas=0.3")
