@@ -230,10 +230,11 @@ def equilibria(
     rng = np.random.default_rng(seed)
     found: list[Floats] = []
     complete = False
-    for size in (starts, starts, 4 * starts):
+    for size in (starts, starts, 4 * starts):  # up to three searches
         before = len(found)
         found = net.search(rng, size, found)
         known = [net.describe(price) for price in found]
+        # whether the indices add up to 1, and none is 0
         index_one = sum(each.index for each in known) == 1 and all(each.index for each in known)
         if complete := index_one and before == len(found):
             break

@@ -48,12 +48,12 @@ class Cycle:
     b: Floats  # the mini-cycle in which Vegas stops growing, (16), or that of the loss
     N: Floats  # mini-cycles in a cycle, (10)
     period: Floats  # seconds from loss to loss
-    packets_vegas: Floats  # sent by one flow in a cycle
-    packets_reno: Floats
+    packets_vegas: Floats  # sent by one Vegas flow in a cycle
+    packets_reno: Floats  # sent by one Reno flow in a cycle
     loss_rate_vegas: Floats  # packets lost over packets sent; NaN if less than one is sent a cycle
     loss_rate_reno: Floats
     queue_mean: Floats  # time average of the waiting packets
-    utilization: Floats
+    utilization: Floats  # packets sent in a cycle over those that the link can send in this time
     regime: NDArray[np.str_]  # how Vegas meets the loss, see `solve`
     queue_empties: NDArray[np.bool_]  # False: the small bandwidth-delay regime
     residual: Floats  # the larger of the two relative errors in the docstring

@@ -29,12 +29,12 @@ class Setting(NamedTuple):
 
     M: Floats  # the bandwidth-delay product, packets
     B: Floats  # the buffer, packets
-    alpha: Floats
+    alpha: Floats  # Vegas's thresholds, packets
     beta: Floats
     n_vegas: Floats  # numbers of Vegas and of Reno flows
     n_reno: Floats
-    variant: Variant
-    max_window: float
+    variant: Variant  # how Vegas computes and rounds its backlog
+    max_window: float  # the largest window that the receiver allows, packets
     both_lose: bool  # whether the model has all flows lose at every overflow
 
 

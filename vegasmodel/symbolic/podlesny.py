@@ -26,6 +26,7 @@ B_D, d, t = sp.symbols("B_D d t", positive=True)  # buffer of class D, longest w
 # service rate; factor of a window at a loss; loss probability; W_max/BDP
 W, W_max, BDP, T, S, b, p, y = sp.symbols("W W_max M T S b p y", positive=True)
 L_R, L_D = sp.symbols("L_R L_D", positive=True)  # data that the classes R and D have sent
+# a flow's window, RTT and estimate of the propagation time
 cwnd, RTT, base = sp.symbols("cwnd RTT BaseRTT", positive=True)
 
 
