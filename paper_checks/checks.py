@@ -66,8 +66,8 @@ class Check:
     seeds give the verdict, and ``computed`` is their median.  Otherwise ``share`` is ``None``.
     """
 
-    paper: str
-    item: str
+    paper: str  # the paper's key
+    item: str  # the record's name
     kind: Kind
     printed: Any
     computed: Any
@@ -113,7 +113,7 @@ class Known:
     """The ``compute`` function of a record whose value is known without a run of ns-2 or ns-3."""
 
     value: Found | Value
-    source: Source
+    source: Source  # where the value comes from
 
     def __call__(self, _: Runs) -> Found | Value:
         """The value; the argument is not used."""
@@ -134,7 +134,7 @@ class Record:
     numbers that we chose.
     """
 
-    item: str
+    item: str  # the record's name
     kind: Kind
     printed: Value
     compute: Callable[[Runs], Found | Value] | None = None
@@ -142,7 +142,7 @@ class Record:
     note: str = ""
     erratum: str = ""
     blocked: str = ""
-    source: Source = "packets"
+    source: Source = "packets"  # where the computed value comes from
     statement: str = ""
     prints: tuple[str, ...] | None = None
 

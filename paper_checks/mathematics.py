@@ -80,11 +80,11 @@ def _index(text: str) -> markupsafe.Markup:
 class Equation:
     """One printed formula: its name, the printed form, and the derived form if they differ."""
 
-    number: str
-    symbol: markupsafe.Markup
+    number: str  # of the equation or the section in the paper
+    symbol: markupsafe.Markup  # of the quantity that the formula gives
     printed: markupsafe.Markup
     derived: markupsafe.Markup | None
-    note: str
+    note: str  # why the two forms differ; may be empty
 
 
 def equations(paper: str) -> list[Equation]:

@@ -75,13 +75,13 @@ FINDINGS = {  # about each paper
 class Line:
     """A row of the table of records: one record's value from each source, as text."""
 
-    check: Check
-    printed: str
+    check: Check  # the record's verdict and what led to it
+    printed: str  # by the paper
     closed_form: str
     model: str  # the names of the closed forms that gave ``closed_form``
-    fluid: str
-    rounds: str
-    packets: str
+    fluid: str  # by the simulator ``fluid``
+    rounds: str  # by the simulator ``rounds``
+    packets: str  # by ns-2 or ns-3, or by our own simulation of single packets
     tolerance: str
 
 
@@ -99,14 +99,14 @@ class Finding:
 class Paper:
     """A paper's chapter; ``pictures`` as data URLs with their captions."""
 
-    key: str
+    key: str  # of the paper, such as "tsang"
     title: str
-    counts: Mapping[str, int]
-    headlines: Sequence[Row]
+    counts: Mapping[str, int]  # by verdict: the number of records
+    headlines: Sequence[Row]  # the five main results
     findings: Sequence[Finding]
     equations: Sequence[Equation]
-    lines: Sequence[Line]
-    models: Sequence[models.Row]
+    lines: Sequence[Line]  # one for each record
+    models: Sequence[models.Row]  # errors of models against ns-2 in the paper's scenarios
     pictures: Sequence[tuple[str, str]]
 
     @property

@@ -76,7 +76,8 @@ def _errors_as_in_figure_3(runs: Runs) -> Found:
             100 * (np.array(model(T, 20.0, form, mu)) / runs(with_room(T, 20.0, mu)).mean - 1)
         )
 
-    texts, within = [], []
+    texts = []  # for each T: the errors at each capacity
+    within = []  # for each T and capacity: whether both errors are as small as in figure 3
     for T in T_TRIED:
         printed = [errors(T, mu, "printed") for mu in CAPACITIES]
         within += [abs(vegas) <= 12.2 and abs(reno) <= 9.9 for vegas, reno in printed]
@@ -98,7 +99,7 @@ def _hardly_varies(runs: Runs) -> Found:
 
     It may vary by 10 %.  The result is left open if it depends on T, the RTT without waiting.
     """
-    texts, within = [], []
+    texts, within = [], []  # for each T: the ratios, and whether they vary by less than 10 %
     for T in T_TRIED:
         found = [float(v / r) for v, r in (runs(with_room(T, 20.0, mu)).mean for mu in CAPACITIES)]
         within.append(max(found) / min(found) < 1.1)

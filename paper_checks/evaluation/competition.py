@@ -141,9 +141,11 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
         scenes = [pair(law, "vegas", buffer=B) for B in BUFFERS_OF_3_3_2]
         values = for_each_seed(runs, scenes, _buffer_of_equality)
         means = [runs(jittered(scene)).mean for scene in scenes]
+        # at each buffer: by which part of the link ``law`` gets more than Vegas
         leads = [float(of_law - of_vegas) / CAPACITY for of_law, of_vegas in means]
         text = ", ".join(f"{lead:+.2f}" for lead in leads)
         by_seeds = ", ".join("none" if v is None else f"{v:.1f}" for v in values)
+        # in the runs whose starts do not move
         described = _buffer_of_equality(*(runs(scene).throughput[0] for scene in scenes))
         crossing = "none" if described is None else f"{described:.2f}"
         detail = (

@@ -47,6 +47,7 @@ class Form:
         return float(v / r)
 
 
+# the forms of the model that the page compares, by the names of their columns
 FORMS = {
     "both lose, printed": Form("printed"),
     "both lose, derived": Form("derived"),

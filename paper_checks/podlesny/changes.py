@@ -119,6 +119,8 @@ def _rd_fairest_droptail_least(runs: Runs) -> Found:
         difference, error = difference_and_error(one, other)
         return difference > 2 * error
 
+    # the distances with each queue: RED with both choices of its thresholds, RD by CBQ in ns-2 and
+    # by the router in ns-3
     tail, reds = distance("droptail"), (distance("red"), distance("red-high"))
     rds = (distance("rd"), distance("rd", with_router=True))
     names = ("DropTail", "RED/ECN", "with higher thresholds", "RD by CBQ", "by figure 2's router")

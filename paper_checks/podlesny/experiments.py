@@ -320,8 +320,8 @@ def _p_value(ratios: Sequence[float], values: Floats) -> float:
 class _Tested(NamedTuple):
     """Vegas's losses that are tested for growth along a straight line."""
 
-    ratios: Sequence[float]
-    percent: Floats  # [ratios, runs]
+    ratios: Sequence[float]  # of the numbers of flows of both laws
+    percent: Floats  # [ratios, runs] Vegas's loss
     with_router: bool  # whether they are those of the paper's router, in ns-3; else of CBQ
     text: str  # all losses, for the note
 

@@ -93,11 +93,11 @@ def pair(alpha: int, beta: int, *, alone: bool) -> Scenario:
 class Stored:
     """What a simulator measured.  A value of a group is the mean over its flows."""
 
-    version: str
+    version: str  # of the simulator
     throughput: Floats  # [runs, groups] pkt/s of one flow
     loss_rate: Floats  # [groups] of the packets sent
     rtt_mean: Floats  # [groups] seconds; NaN where not recorded
-    utilization: float
+    utilization: float  # of the link, 0 to 1
     queue: float  # mean number of waiting packets
 
     @property

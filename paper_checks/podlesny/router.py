@@ -146,6 +146,7 @@ def dumbbell(
         dataclasses.replace(newreno, count=n_rate - masked[0]),
         dataclasses.replace(vegas, count=n_delay - masked[1]),
     ]
+    # ``service`` is what a flow's mark tells the router
     if masked[0]:
         flows.append(
             dataclasses.replace(newreno, name="masked newreno", count=masked[0], service="delay")

@@ -397,7 +397,7 @@ def _reno_more_stable(runs: Runs) -> Found:
     # ln of a standard deviation over n runs has the variance 1/(2 (n - 1)), the difference of two
     # such logarithms twice that
     two_errors = 2 * np.sqrt(2 / (2 * (RUNS_OF_ONE_LAW - 1)))
-    ratios, texts = [], []
+    ratios, texts = [], []  # for each RTT: Reno's standard deviation over Vegas's, and a text
     for x, rtt in RTT_TEXTS.items():
         reno, vegas = (float(_alone(runs, 100, vegas, x).std(ddof=1)) for vegas in (False, True))
         ratios.append(reno / vegas)
@@ -422,7 +422,7 @@ def _fairer_with_high_thresholds(runs: Runs) -> Found:
 
     ln(index) must rise by more than two standard errors with each RTT.
     """
-    holds, rows = [], []
+    holds, rows = [], []  # for each RTT and number of flows: whether it holds; for each RTT: a text
     for x, rtt in RTT_TEXTS.items():
         gains = [
             difference_and_error(

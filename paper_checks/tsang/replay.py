@@ -104,14 +104,14 @@ class Wire:
 class Connection:
     """A Vegas source with its path and its receiver.  Packets are numbered from 0."""
 
-    network: Network
+    network: Network  # the clock, and the links shared with the other connection
     last_delay: float  # s one way over the last link, from R2 to the receiver
     alpha: float  # packets
     beta: float  # packets
     round_backlog: bool  # whether the backlog is rounded to whole packets, as in ns-2
     max_window: float = MAX_WINDOW  # packets
     known_base: float | None = None  # s, a baseRTT given in advance; if None, it is measured
-    rounds: list[Round] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)  # one for each decision so far
     received: list[float] = field(default_factory=list)  # times at which ACKs arrived, s
     visits: list[tuple[float, float]] = field(default_factory=list)  # at R1: arrival, stay, s
 
