@@ -94,7 +94,7 @@ def equations(paper: str) -> list[Equation]:
     module = importlib.import_module(f"vegasmodel.symbolic.{paper}")
     found = []
     for formula in getattr(module, MODULES[paper])():
-        if formula.printed is None or formula.number == "-":
+        if formula.printed is None or formula.number == "-":  # the paper has no such equation
             continue
         same = (formula.printed - formula.derived).equals(0)
         found.append(

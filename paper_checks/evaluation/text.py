@@ -138,7 +138,8 @@ def _stays_after_first_loss(runs: Runs) -> Found:
 def _window_and_thresholds_in_buffer(runs: Runs) -> Found:
     """Whether Vegas keeps w + alpha to w + beta packets in the buffer, where w is its window.
 
-    The answer is also yes if this holds with w as the number of packets that the empty path holds.
+    Alpha is 1, and beta 3. The answer is also yes if this holds with w as the number of packets
+    that the empty path holds.
     """
     found = runs(single("vegas"))
     window, queue = float(found.window[0, 0]), found.queue
