@@ -64,6 +64,18 @@ def test_cubic_at_a_short_rtt_is_fair_to_reno_on_average():
     assert target == pytest.approx(14.0 + 5.0 * 3.0 * 0.3 / 1.7, rel=1e-9)
 
 
+def test_cubic_grows_by_at_most_half_of_its_window_in_a_round_trip():
+    """RFC 9438 4.2: the target is at most 1.5 windows. tcp_cubic.c: two ACKs for a packet, or more.
+
+    10 s after K the cubic function is at 400 packets above W_max.
+    """
+    from vegasmodel.laws import Source, cubic
+
+    seen = Source(20.0, 0.1, 0.1, 0.0, 10.0 + math.cbrt(0.3 * 20.0 / 0.4), 20.0, 1.0, 3.0, 30.0)
+    for rule in (cubic.drift, cubic.kernel_drift(1.875, True)):
+        assert rule(seen) == pytest.approx(10.0)
+
+
 @pytest.mark.parametrize(("cubic_beta", "variant"), [(717, "linux"), (819, "ns2")])
 def test_the_kernels_cubic_grows_as_before_above_the_window_at_the_loss(cubic_beta, variant):
     """tcp_cubic.c: Reno's window grows by a packet per (W beta_scale) >> 3 ACKs, at any W.
