@@ -137,6 +137,26 @@ def test_acks_counted_at_a_larger_window_add_one_packet() -> None:
         assert flow["cwnd"] == window
 
 
+@pytest.mark.parametrize(
+    ("ssthresh", "window", "after"),
+    [(10.0, 9.0, 8.0), (100.0, 6.0, 5.0)],  # congestion avoidance, slow start
+)
+def test_when_vegas_shrinks_its_window_ssthresh_is_below_it(
+    ssthresh: float, window: float, after: float
+) -> None:
+    """tcp_vegas_ssthresh: at most cwnd - 1.
+
+    At twice the baseRTT, an empty path holds 5 of 10 packets. Slow start ends with 5 and one more.
+    """
+    record = np.zeros(1, FLOW)
+    mechanisms(find("vegas"), STACKS["linux"], record)
+    flow = record[0]
+    flow["alpha"], flow["beta"], flow["gamma"], flow["rtt_count"] = 1.0, 3.0, 1.0, 3.0
+    flow["cwnd"], flow["ssthresh"], flow["base"], flow["rtt_min"] = 10.0, ssthresh, 0.1, 0.2
+    rule(decide_whole)(flow, 1.0)
+    assert (flow["cwnd"], flow["ssthresh"]) == (window, after)
+
+
 def test_the_first_rtt_gives_a_timeout_of_three_rtts() -> None:
     """RFC 6298, 2.2: the handshake takes R, so RTTVAR is R/2, and the timeout R + 4 RTTVAR."""
     record = np.zeros(1, FLOW)
