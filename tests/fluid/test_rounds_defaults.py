@@ -11,7 +11,7 @@ from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW
-from vegasmodel.engines.rounds.timer import arm, back_off, syn_acknowledged
+from vegasmodel.engines.rounds.timer import arm, back_off, syn_acknowledged, syn_lost
 from vegasmodel.laws import find
 from vegasmodel.predictor import predict
 from vegasmodel.queues import DropTail
@@ -138,6 +138,16 @@ def test_the_first_packet_of_a_short_flow(law: str, delayed: bool, size: int, do
     found = answer(Scenario((Link("10 Mbit/s", buffer=100.0, delay=0.001),), (flow,), run=runs))
     assert found.throughput is not None
     assert size / found.throughput[0] == pytest.approx(done, abs=1e-3)
+
+
+def test_after_a_lost_syn_the_first_window_is_one_packet() -> None:
+    """RFC 5681 3.1; the SYN is sent again after 3 s, then after 6 s (RFC 2988 2.1 and 5.5)."""
+    record = np.zeros(1, FLOW)
+    mechanisms(find("reno"), stacks.find("ns2", "2.35"), record)
+    f = record[0]
+    f["backoff"], f["rto"], f["cwnd"], f["ssthresh"] = 1.0, f["first_rto"], 2.0, 20.0
+    assert [syn_lost(f), syn_lost(f)] == [3.0, 6.0]
+    assert (f["cwnd"], f["ssthresh"]) == (1.0, 2.0)  # bugfix_ss_
 
 
 def test_a_lost_syn_is_no_packet_of_data() -> None:

@@ -12,9 +12,10 @@ import pytest
 from tests.helpers import exact, kernel_runs
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
+from vegasmodel.engines.rounds.laws import retransmission_timeout
 from vegasmodel.engines.rounds.rules import rule
 from vegasmodel.engines.rounds.run import run
-from vegasmodel.engines.rounds.state import FLOW
+from vegasmodel.engines.rounds.state import FLOW, OPEN, RECOVERY
 from vegasmodel.engines.rounds.timer import expiry, syn_acknowledged
 from vegasmodel.engines.starts import start_times
 from vegasmodel.laws import find
@@ -155,6 +156,33 @@ def test_when_vegas_shrinks_its_window_ssthresh_is_below_it(
     flow["cwnd"], flow["ssthresh"], flow["base"], flow["rtt_min"] = 10.0, ssthresh, 0.1, 0.2
     rule(decide_whole)(flow, 1.0)
     assert (flow["cwnd"], flow["ssthresh"]) == (window, after)
+
+
+@pytest.mark.parametrize(
+    ("stack", "recovery", "second", "ssthresh"),
+    [
+        ("linux", False, False, 10.0),
+        ("linux", True, False, 15.0),
+        ("linux", False, True, 15.0),
+        ("ns2", True, False, 10.0),
+        ("ns2", False, True, 10.0),
+    ],
+)
+def test_linux_cuts_once_if_a_timeout_follows_a_cut(
+    stack: str, recovery: bool, second: bool, ssthresh: float
+) -> None:
+    """tcp_enter_loss keeps ssthresh in a recovery, and at a second timeout in a row; tcp.cc halves.
+
+    The window is 20 packets, and ssthresh is 15.
+    """
+    record = np.zeros(1, FLOW)
+    mechanisms(find("reno"), STACKS[stack], record)
+    flow = record[0]
+    flow["cwnd"], flow["ssthresh"], flow["max_window"] = 20.0, 15.0, math.inf
+    flow["high"], flow["phase"], flow["rto"] = 20.0, RECOVERY if recovery else OPEN, 1.0
+    flow["timed_out"], flow["backoff"] = int(second), 2.0 if second else 1.0
+    retransmission_timeout(flow, 5.0)
+    assert (flow["cwnd"], flow["ssthresh"]) == (1.0, ssthresh)
 
 
 def test_the_first_rtt_gives_a_timeout_of_three_rtts() -> None:
