@@ -90,6 +90,26 @@ def test_a_packet_in_step_with_a_departure_sees_one_more() -> None:
     assert (one["average"], other["average"]) == (1.5, 2.0)
 
 
+@pytest.mark.parametrize(("before", "lost"), [(2.0, 0.0), (3.0, 1.0)])
+def test_red_drops_no_packet_while_at_most_one_waits(before: float, lost: float) -> None:
+    """red.cc: ``qavg >= edp_.th_min && qlen > 1``; one of the packets is in transmission."""
+    link = _red_queue(40.0, queue=before + 1.0)
+    assert random_drops(link, 1.0, before, 1, 0, 0) == (lost, 0.0)
+
+
+@pytest.mark.parametrize("idle", [0.021, 0.029])
+def test_the_average_falls_by_whole_packets_while_the_link_is_idle(idle: float) -> None:
+    """red.cc: ``m = int(edv_.ptc * (now - idletime))``, 2 packets of 10 ms; then one arrives."""
+    link = _red_queue(8.0, weight=0.5, idle=idle)
+    random_drops(link, 1.0, 0.0, 1, 0, 0)
+    assert link["average"] == 1.0
+
+
+def test_a_packet_that_random_loss_and_red_both_hit_is_one_loss() -> None:
+    link = _red_queue(40.0, queue=9.0, loss_hazard=1.0, next_loss=1.0)
+    assert random_drops(link, 1.0, 9.0, 1, 0, 0) == (1.0, 0.0)
+
+
 # A Vegas source with alpha = beta = 3 and a NewReno source at 800 pkt/s, 81.3 ms and thresholds
 # of 8 and 24 packets: ns-2's throughputs, means over 20 runs whose standard error is 0.3 % or less.
 NS2_RUNS = {
