@@ -173,6 +173,16 @@ def test_where_random_waits_hide_a_cycle_the_line_says_what_shows_it() -> None:
     assert "send_jitter" not in repr(repeats)
 
 
+def test_the_hint_does_not_advise_to_leave_out_waits_that_no_sender_makes() -> None:
+    """The continuous equations jump between the two drifts of this law, and find no period."""
+    vm.register_law("to-and-fro", lambda f: 1.0 if f.backlog < 3 else -1.0, delay_based=True)
+    case = vm.Scenario([vm.Link(1500.0, buffer=150.0)], [vm.Flow("to-and-fro", 0.05)])
+    for jitter, more in (("1 ms", ' and send_jitter = "0 s"'), ("0 s", "")):
+        found = vm.limit_cycle(case.replace({"flow.send_jitter": jitter}), "fluid", longest=200.0)
+        assert found.kind == "neither found"
+        assert found.hint == f'with model = "rounds"{more} it may repeat'
+
+
 def test_where_a_search_was_too_short_the_line_says_what_lengthens_it() -> None:
     flows = [vm.Flow("vegas", 0.06, alpha=3, beta=3, variant="ns2"), vm.Flow("reno", 0.06)]
     case = vm.Scenario([vm.Link(1080.0, buffer=20.0)], flows)

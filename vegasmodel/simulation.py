@@ -434,7 +434,8 @@ def _what_may_repeat(scenario: Scenario, continuous: bool) -> str:
     if scenario.replace({"flow.send_jitter": 0.0}).by_chance:
         return ""
     if continuous:
-        return 'with model = "rounds" and send_jitter = "0 s" it may repeat'
+        jitter = ' and send_jitter = "0 s"' if scenario.by_chance else ""
+        return f'with model = "rounds"{jitter} it may repeat'
     if scenario.by_chance:
         return 'without random waits, send_jitter = "0 s", it may repeat'
     return "a longer search, by a greater longest, may find a period"
