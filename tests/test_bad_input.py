@@ -245,7 +245,7 @@ ARGUMENTS = {
     ),
     "no folder for a sweep": (
         ["sweep", "SCENARIO", "--over", "link.buffer=1:9:1"],
-        "--out: missing; the name of a folder; or --csv FILE for a table only",
+        "--out: missing; the name of a folder; or --csv FILE for a table, or --json to print",
     ),
     "a file whose name is not ASCII": (["predict", "Köln.toml"], "Köln.toml: 'Köln.toml' cannot"),
     "a trace whose name is not ASCII": (

@@ -369,6 +369,29 @@ def test_values_given_in_another_unit_are_shown_in_it_too(
     ]
 
 
+@pytest.mark.parametrize("points", [2, 31])
+def test_a_document_alone_has_every_point(
+    place: Path, capsys: pytest.CaptureFixture[str], points: int
+) -> None:
+    """With ``--json`` alone; beside a table or a folder only as many as a printed table has."""
+    line = ["sweep", str(place / "s.toml"), "--over", f"link.buffer=10:{9 + points}:1"]
+    line += ["--model", "minicycle", "--json"]
+    assert run(line) == 0
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert err == ""
+    assert document["out"] is None
+    assert [row["fields"]["link.buffer"] for row in document["rows"]] == list(
+        range(10, 10 + points)
+    )
+    share = vm.predict(mixed().replace({"link.buffer": 11}), "minicycle").shares["vegas"]
+    assert document["rows"][1]["groups"]["vegas"]["share"] == pytest.approx(share)
+    assert {path.name for path in place.iterdir()} == {"s.toml"}
+    assert run([*line, "--csv", str(place / "m.csv")]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert (rows is None) == (points > 30)
+
+
 def test_a_table_alone_needs_no_folder(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``--out`` was required, also where a user wanted only the table."""
     line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=20,30", "--model", "minicycle"]
@@ -384,5 +407,6 @@ def test_a_table_alone_needs_no_folder(place: Path, capsys: pytest.CaptureFixtur
     assert "; the table has their results." in " ".join(capsys.readouterr().out.split())
     assert run(line) == 2
     assert capsys.readouterr().err == (
-        "vegasmodel: --out: missing; the name of a folder; or --csv FILE for a table only\n"
+        "vegasmodel: --out: missing; the name of a folder; or --csv FILE for a table, "
+        "or --json to print all points\n"
     )

@@ -97,9 +97,10 @@ def sweep(
     --out writes the results to a Zarr folder. xarray.open_zarr reads it, with labels and units.  If
     the command is interrupted, the same command continues where it stopped.  The variable status of
     the results marks points at which the model predicts nothing.  A share is a part of all bytes
-    delivered.  --csv writes a table that spreadsheets read.  Give --out, --csv or both.  A sweep
-    without --out cannot be continued.  With one field, --plot draws a line for each group's share.
-    With two, it draws a map of the share of the first group, or of the group that --map-of names.
+    delivered.  --csv writes a table that spreadsheets read, and --json alone prints every point.
+    Give one of the three, or several.  A sweep without --out cannot be continued.  With one field,
+    --plot draws a line for each group's share.  With two, it draws a map of the share of the first
+    group, or of the group that --map-of names.
 
     Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
     --model minicycle --out map.zarr
@@ -111,7 +112,7 @@ def sweep(
     from vegasmodel.study.meter import meter
     from vegasmodel.study.sweep import sweep as over_grid
 
-    _check_outputs(out, csv, plot, fields=len(over), draw=draw)
+    _check_outputs(out, csv, plot, fields=len(over), draw=draw, json=json)
     began = time.monotonic()
     case = inputs.load(scenario, laws)
     names = [group.name for group in case.flows]
@@ -133,7 +134,9 @@ def sweep(
         )  # fmt: skip
     seconds = time.monotonic() - began
     fields = [text.partition("=")[0].strip() for text in over]
-    summary = _Summary(case, model, out, data, fields, first[0], seconds)
+    summary = _Summary(
+        case, model, out, data, fields, first[0], seconds, only_printed=out is None and csv is None
+    )
     if csv is not None:
         sweep_rows.write_csv(csv, data, fields, case)
     if plot is not None and summary.answered:
@@ -150,17 +153,24 @@ def sweep(
 
 
 def _check_outputs(
-    out: Path | None, csv: Path | None, plot: Path | None, *, fields: int, draw: int | None
+    out: Path | None,
+    csv: Path | None,
+    plot: Path | None,
+    *,
+    fields: int,
+    draw: int | None,
+    json: bool,
 ) -> None:
     """Raise ``FieldError`` before the sweep if a result cannot be written to these paths.
 
     ``fields`` is the number of fields that vary, and ``draw`` the number of random points. A sweep
-    of random points, or of more than two fields, has no picture.
+    of random points, or of more than two fields, has no picture. ``json`` says that a JSON document
+    is printed; it has the results if neither a folder nor a table is written.
     """
     from vegasmodel.report import console
 
-    if out is None and csv is None:
-        allowed = "the name of a folder; or --csv FILE for a table only"
+    if out is None and csv is None and not json:
+        allowed = "the name of a folder; or --csv FILE for a table, or --json to print all points"
         raise FieldError("--out", None, allowed, wrong=MISSING)
     inputs.check_picture(plot)
     if csv is not None:
@@ -176,7 +186,8 @@ class _Summary:
 
     A point of the sweep is one choice of the fields' values.
 
-    - ``out``: the folder with the results; without it only a table in CSV is written.
+    - ``out``: the folder with the results, or ``None``.
+    - ``only_printed``: whether neither this folder nor a table in CSV is written.
     - ``done_before``: how many points an earlier sweep has computed, if this sweep continues it.
     - ``counts``: the number of points by status; ``answered`` is that of points with throughputs,
       and ``points`` that of all.
@@ -196,6 +207,8 @@ class _Summary:
         fields: Sequence[str],
         done_before: int,
         seconds: float,
+        *,
+        only_printed: bool,
     ) -> None:
         """Count the points of the sweep ``data`` by their results.
 
@@ -208,7 +221,7 @@ class _Summary:
         from vegasmodel.study.points import STATUS
 
         self.case, self.model, self.out, self.data = case, model, out, data
-        self.done_before, self.seconds = done_before, seconds
+        self.done_before, self.seconds, self.only_printed = done_before, seconds, only_printed
         status = data["status"].values
         self.counts = {word: int((status == code).sum()) for code, word in enumerate(STATUS)}
         self.answered, self.points = self.counts[STATUS[0]], int(status.size)
@@ -224,9 +237,10 @@ class _Summary:
         """The document that the command prints with the option ``--json``.
 
         ``fields`` are the names of the fields that vary. ``rows`` has an entry for each point, if
-        they are few enough for a printed table, and is ``None`` otherwise.
+        they are few enough for a printed table, or if neither a folder nor a table is written. It
+        is ``None`` otherwise.
         """
-        few = self.points <= MAX_POINTS_SHOWN
+        few = self.points <= MAX_POINTS_SHOWN or self.only_printed
         return {
             "scenario": self.case.name,
             "model": self.model,
