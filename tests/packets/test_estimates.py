@@ -11,6 +11,7 @@ from tests.packets import samples
 from tests.packets.scenes import LINUX, gappy, kernel_log, of_a_queue
 from vegasmodel.packets import capacity, read
 from vegasmodel.packets.estimate import estimate
+from vegasmodel.packets.ns2_trace import record
 from vegasmodel.packets.trace import make
 from vegasmodel.packets.trajectories import to_trace
 
@@ -394,3 +395,21 @@ def test_the_ranges_of_the_thresholds_contain_a_band_of_which_only_an_edge_is_se
     assert alpha.low <= 1.0 <= 3.0 <= alpha.high
     assert beta.low <= 3.0 <= 64.0 <= beta.high
     assert "alpha may be far lower" in alpha.how
+
+
+@pytest.mark.ns2
+def test_the_range_of_alpha_has_no_end_if_losses_keep_the_backlog_below_it() -> None:
+    """Three Vegas flows with alpha = 2 in ns-2, beside SACK, at a buffer of 3 packets."""
+    from vegasmodel.packets.completion import complete
+
+    vegas = vm.Flow("vegas", 0.0382, name="v", count=3, alpha=2, beta=2, variant="ns2")
+    flows = [vm.Flow("sack", 0.0382, variant="ns2"), vegas]
+    case = vm.Scenario([vm.Link(161.0, buffer=3)], flows, run=vm.Run(60.0, 20.0, runs=1))
+    seen = record(case)
+    table = {"law": "vegas", "name": "v", "count": 3, "rtt": "38.2 ms", "variant": "ns2"}
+    sack = {"law": "sack", "rtt": "38.2 ms", "variant": "ns2"}
+    link = {"capacity": "161 pkt/s", "buffer": "3 pkt"}
+    found = {e.key: e for e in complete({"link": [link], "flow": [sack, table]}, seen)[1]}
+    alpha = found["flow[1].alpha"]
+    assert alpha.value < 2.0 < alpha.high == math.inf
+    assert "alpha may be larger" in alpha.how

@@ -39,7 +39,7 @@ from vegasmodel.laws import find, names
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.buffer import lost_packets
 from vegasmodel.packets.capacity import bound_of_mean_size, capacity_of
-from vegasmodel.packets.estimate import Estimates, bound_by_bytes, estimate
+from vegasmodel.packets.estimate import Estimates, bound_by_bytes, estimate, lost_later
 from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.filled import Filled
 from vegasmodel.packets.gaps import packets_in_all
@@ -173,7 +173,8 @@ def _of_flows(
                     if member.flow.variant == variant and "alpha" in gaps[member.group]
                 ]
             found = [known.alpha[name] for name in names if name in known.alpha]
-            filled += _thresholds(g, found, draft.flows[g], without_beta)
+            lossy = any(lost_later(trace, name) for name in names if name in known.alpha)
+            filled += _thresholds(g, found, draft.flows[g], without_beta, lossy)
     return filled
 
 
@@ -368,7 +369,9 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
     return Filled(place, value, low, high, "s", found[len(found) // 2].how)
 
 
-def _thresholds(g: int, found: list[Estimate], flow: Flow, without_beta: bool) -> list[Filled]:
+def _thresholds(
+    g: int, found: list[Estimate], flow: Flow, without_beta: bool, lossy: bool
+) -> list[Filled]:
     """Estimates of alpha, and maybe beta, for the table ``[[flow]]`` number ``g``.
 
     Beta is estimated only if the table is ``without_beta``.
@@ -381,7 +384,8 @@ def _thresholds(g: int, found: list[Estimate], flow: Flow, without_beta: bool) -
     way.
 
     A backlog between alpha and beta does not tell how far apart these are. So the range of alpha
-    begins at the least value allowed, and that of beta has no upper end.
+    begins at the least value allowed, and that of beta has no upper end. If the flows are
+    ``lossy``, the range of alpha has none either: losses may keep the backlog below alpha.
 
     If the trace has no backlogs, the result says that alpha has its default.
     """
@@ -406,7 +410,8 @@ def _thresholds(g: int, found: list[Estimate], flow: Flow, without_beta: bool) -
     pair = {"alpha": alpha, "beta": beta} if without_beta else {"alpha": min(alpha, flow.beta)}
     how = found[0].how
     low, high = max(min(lows), smallest_allowed), max(highs)
-    ends = {"alpha": (smallest_allowed, max(high, alpha)), "beta": (min(low, beta), math.inf)}
+    top = math.inf if lossy else max(high, alpha)  # of alpha
+    ends = {"alpha": (smallest_allowed, top), "beta": (min(low, beta), math.inf)}
     return [
         Filled(f"flow[{g}].{key}", value, *ends[key], "pkt", how, getattr(flow, key))
         for key, value in pair.items()

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
@@ -323,14 +324,12 @@ def _alphas(
     window, rtt, own_base_rtts = trace.known("window"), trace.known("rtt"), trace.known("base_rtt")
     if window is None or rtt is None:
         return {}
-    times = trace.data["time"].values
     result = {}
     for i, name in enumerate(trace.flows):
-        known = np.isfinite(window[:, i]) & np.isfinite(rtt[:, i]) & (rtt[:, i] > 0)
+        known = _second_half(trace, i)
         if name not in bases or not known.any():
             continue
-        known &= times >= np.median(times[known])  # the second half of the flow's life
-        base = np.full(len(times), bases[name].value)
+        base = np.full(known.size, bases[name].value)
         if own_base_rtts is not None:
             base = np.where(np.isfinite(own_base_rtts[:, i]), own_base_rtts[:, i], base)
         over = base if name in over_base else rtt[:, i]
@@ -342,26 +341,47 @@ def _alphas(
         how = "W (RTT - baseRTT) / baseRTT" if name in over_base else "W (RTT - baseRTT) / RTT"
         how += ", second half; if the source is Vegas, alpha is at most this backlog, and beta at "
         how += "least; beside flows that fill the queue it is near beta, and alpha may be far lower"
-        how += _doubts(trace, i, float(times[known][0]), float(low), float(high))
+        how += _doubts(trace, i, float(low), float(high))
         result[name] = Estimate(float(middle), float(low), float(high), "pkt", how)
     return result
 
 
-def _doubts(trace: Trace, i: int, begin: float, low: float, high: float) -> str:
+def _second_half(trace: Trace, i: int) -> NDArray[np.bool_]:
+    """The intervals in the second half of the life of flow ``i`` with a known window and RTT."""
+    window, rtt = trace.known("window"), trace.known("rtt")
+    if window is None or rtt is None:
+        return np.zeros(trace.data["time"].size, dtype=bool)
+    known: NDArray[np.bool_] = np.isfinite(window[:, i]) & np.isfinite(rtt[:, i]) & (rtt[:, i] > 0)
+    times = trace.data["time"].values
+    return known & (times >= np.median(times[known])) if known.any() else known
+
+
+def lost_later(trace: Trace, name: str) -> bool:
+    """Whether a flow lost packets in the second half of its life, from which alpha is estimated.
+
+    A loss or a timeout makes a window smaller than alpha and beta would, so alpha may then be above
+    the backlog that the flow keeps.
+    """
+    i = trace.flows.index(name)
+    known = _second_half(trace, i)
+    later = np.arange(known.size) >= (np.argmax(known) if known.any() else known.size)
+    counts = (trace.known("loss"), trace.known("retransmits"))
+    return sum(float(np.nansum(each[later, i])) for each in counts if each is not None) > 0
+
+
+def _doubts(trace: Trace, i: int, low: float, high: float) -> str:
     """A text on what makes the estimated backlog of flow ``i`` doubtful; empty if nothing does.
 
-    ``low`` and ``high`` are the quartiles of the backlog, packets, from the time ``begin`` on, s.
+    ``low`` and ``high`` are the quartiles of the backlog, packets.
     """
     how = ""
     if high - low > MAX_QUARTILE_DISTANCE:
         how += f"; doubtful, because a quarter of its values are below {low:.3g} pkt and a "
         how += f"quarter above {high:.3g}: Vegas at rest varies less, so the source may run "
         how += "another law, or other flows fill and empty the queue"
-    later = trace.data["time"].values >= begin
-    counts = (trace.known("loss"), trace.known("retransmits"))
-    if sum(float(np.nansum(each[later, i])) for each in counts if each is not None) > 0:
+    if lost_later(trace, trace.flows[i]):
         how += "; doubtful, because the flow lost packets then, and each loss or timeout makes "
-        how += "its window smaller than alpha and beta would"
+        how += "its window smaller than alpha and beta would, so alpha may be larger, too"
     if "minrtt" in trace.provenance.get("base_rtt", ""):  # not Vegas's own baseRTT
         how += "; up to a packet too high if minrtt is the RTT of the SYN, which is small"
     return how
