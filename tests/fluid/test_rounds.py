@@ -108,7 +108,7 @@ def test_a_packet_may_arrive_in_the_midst_of_anothers_burst() -> None:
     burst = replace(alike, size=40.0, initial_window=40.0)
     late = replace(alike, size=1.0, start=0.05125, name="late")
     out = run(Scenario((Link(100.0),), (burst, late), run=Run(2.0, 0.0)))
-    took = out.flows["rtt_area"] / out.flows["rtt_samples"]
+    took = out.flows["rtt_total"] / out.flows["rtt_packets"]
     assert took[1] == pytest.approx(0.1 + (21.0 - 5.125) / 100.0, abs=1e-9)
 
 

@@ -53,7 +53,7 @@ def test_packets_of_a_burst_follow_one_another_over_the_access_link() -> None:
     """Packet k of the first 8 has an RTT of T + k/100 s; over a fast link it would be k/1000 s."""
     flow = exact("reno", 0.2, variant="ns2", access=100.0, initial_window=8, size=8)
     out = run(Scenario((Link(1000.0, buffer=40.0),), (flow,), run=Run(5.0, 0.0)))
-    took = out.flows["rtt_area"] / out.flows["rtt_samples"]
+    took = out.flows["rtt_total"] / out.flows["rtt_packets"]
     assert took == pytest.approx(0.2 + 3.5 / 100.0, abs=1e-9)
     assert out.flows["finished"] == pytest.approx(0.2 + 7.0 / 100.0, abs=1e-9)
 
@@ -67,7 +67,7 @@ def test_what_is_sent_during_a_burst_waits_behind_the_burst() -> None:
     out = run(Scenario((Link(1000.0, buffer=40.0),), (flow,), run=Run(1.0, 0.0)))
     rtts = [0.05 + 0.01 * k for k in range(30)] + [0.3] * 66
     assert out.flows["delivered"] == pytest.approx(len(rtts), abs=1.0)
-    assert out.flows["rtt_area"] == pytest.approx(sum(rtts), abs=0.3)
+    assert out.flows["rtt_total"] == pytest.approx(sum(rtts), abs=0.3)
 
 
 def test_the_short_flows_of_a_table_share_an_access_link() -> None:

@@ -277,7 +277,7 @@ def test_rate_delay_services_share_by_the_numbers_of_flows() -> None:
         delays = run(found.scenario).flows
         rtts, samples = (
             (delays[f"last_{name}"] - delays[f"mark_{name}"])[n_rate:]
-            for name in ("rtt_area", "rtt_samples")
+            for name in ("rtt_total", "rtt_packets")
         )
         assert np.all(rtts / samples <= 0.05 + bound)
 

@@ -336,16 +336,24 @@ def per_packet(total: float, packets: float) -> float:
 def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float) -> float:
     """Process the ACKs of the next ``packets`` packets of ``p``, a group that travels together.
 
-    This function removes these packets from the group, and updates the RTT samples and the totals.
-    The caller changes ``f.acked`` and the window. ``samples`` is the number of RTT samples that the
-    ACKs give. It is 0 for example if the packets were sent more than once. Returns the time at
-    which the last of the ACKs arrives.
+    ``samples`` is the number of RTT samples that the ACKs give. It is 0 for example if the packets
+    were sent more than once. The function removes the packets from the group, and updates these
+    fields of the sender:
+
+    - of the present round trip, by the RTT samples: ``rtt_sum``, ``rtt_count`` and ``rtt_min``;
+    - of the whole connection, by the RTT samples: the smoothed RTT, the least RTT (``min_rtt``) and
+      baseRTT (``base``);
+    - of the whole run, by the RTTs of all these packets: ``rtt_total``, ``rtt_packets``, ``acks``.
+
+    The caller changes ``f.acked`` and the window. Returns the time at which the last of the ACKs
+    arrives.
     """
     part = 1.0 if packets == p.packets else packets / p.packets  # of the group
     end = now + max(p.back - now, 0.0) * part
     rtts = p.rtt_sum * part  # the sum of the RTTs of these packets
     f.rtt_last = per_packet(p.rtt_sum, p.packets)
-    f.latest = max(f.latest, p.sent_at)  # for RACK
+    # RACK in Linux: a missing packet that was sent before this time counts as lost
+    f.latest_sent_at = max(f.latest_sent_at, p.sent_at)
     f.late = p.late
     if samples > 0.0:
         f.rtt_sum += rtts if samples == packets else rtts * samples / packets
@@ -356,11 +364,12 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
         f.min_rtt = min(f.min_rtt, p.rtt_min)
         if math.isnan(f.known_base):
             f.base = min(f.base, p.rtt_min)
-    elif f.overdue_checks and f.mean_rtt == 0.0:  # the first ACK, of Vegas in ns-2
+    elif f.overdue_checks and f.mean_rtt == 0.0:
+        # ns-2's Vegas begins its smoothed RTT at its first ACK, even if this gives no RTT sample
         begin_mean(f, f.rtt_last)
-    # the totals, and what is left of the group
-    f.rtt_area += rtts
-    f.rtt_samples += packets
+    # the totals of the run, and what is left of the group
+    f.rtt_total += rtts
+    f.rtt_packets += packets
     f.acks += packets
     p.rtt_sum -= rtts
     p.first += packets

@@ -334,7 +334,7 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         return np.where(done, column(f"last_{what}") - column(f"mark_{what}"), np.nan)
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        rtt = since_warmup("rtt_area") / since_warmup("rtt_samples")
+        rtt = since_warmup("rtt_total") / since_warmup("rtt_packets")
     loss = loss_rates(since_warmup("lost"), since_warmup("sent"))
     span = scenario.run.duration - scenario.run.warmup
     delivered = _mean_total(scenario, outcomes, since_warmup("delivered"))

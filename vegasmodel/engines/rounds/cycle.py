@@ -213,7 +213,7 @@ def _periodic(
     links["mark_area"] = before.areas  # so that ``_waiting`` counts from the first state on
     first, last = np.searchsorted(simulation.times, (before.time, after.time))
     with np.errstate(invalid="ignore", divide="ignore"):
-        rtt = more("rtt_area") / more("rtt_samples")
+        rtt = more("rtt_total") / more("rtt_packets")
     return LimitCycle(
         kind="periodic",
         period=0.5 * span,

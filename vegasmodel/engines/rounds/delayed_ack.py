@@ -272,7 +272,7 @@ def sample_single(f: Sender, delay: float) -> None:
     The receiver has delayed the ACK by ``delay`` seconds. The sample includes this delay. (When the
     packet arrived, ``acknowledge`` took no sample, and ``rtt_last`` is its RTT without the delay.)
     """
-    f.rtt_area += delay
+    f.rtt_total += delay
     f.rtt_sum += f.rtt_last + delay
     f.rtt_count += 1.0
     if keeps_mean(f):

@@ -45,13 +45,13 @@ _IN_LINE = ("one hole", "hole by hole", "scoreboard", "slow start")
 # added up over the short flows of a group.
 _COUNTS = ("sent", "lost", "retransmits", "acks", "arrived", "delivered", "acks_lost")
 _EXPIRIES = ("timeouts", "early_timers")
-_MEASURED = ("delivered", "sent", "lost", "retransmits", "rtt_area", "rtt_samples")
+_MEASURED = ("delivered", "sent", "lost", "retransmits", "rtt_total", "rtt_packets")
 _AT_ENDS = tuple(f"{when}_{what}" for when in ("mark", "last") for what in _MEASURED)
 _NOT_YET = (  # times that have not come yet, and minima without a sample
     "rtt_min", "min_rtt", "epoch_start", "delay_min", "train_rtt", "deadline", "wait_ends",
     "delack_expires",
 )  # fmt: skip
-SUMS = (*_COUNTS, *_EXPIRIES, *_AT_ENDS, "mark_beyond", "rtt_area", "rtt_samples")
+SUMS = (*_COUNTS, *_EXPIRIES, *_AT_ENDS, "mark_beyond", "rtt_total", "rtt_packets")
 
 
 def mechanisms(law: Law, stack: Stack, record: Any) -> None:

@@ -175,7 +175,7 @@ def mark_lost(f: Sender, holes: Floats) -> float:
     found = 0.0
     for k in range(f.first_hole, f.holes):
         # a packet behind the hole has arrived, or one sent later than the hole's first packet
-        later_arrived = holes[k, AFTER] < f.received or holes[k, SENT_AT] < f.latest
+        later_arrived = holes[k, AFTER] < f.received or holes[k, SENT_AT] < f.latest_sent_at
         if holes[k, KNOWN_LOST] == 0.0 and later_arrived:
             holes[k, KNOWN_LOST] = 1.0
             found += holes[k, AFTER] - holes[k, FIRST]

@@ -73,7 +73,7 @@ def close(f: Sender, now: float) -> None:
     acks = _acks_after(f, now)
     f.last_delivered = delivered_by(f, now)
     f.last_sent, f.last_lost, f.last_retransmits = f.sent, f.lost, f.retransmits
-    f.last_rtt_area, f.last_rtt_samples = f.rtt_area - acks * f.rtt_last, f.rtt_samples - acks
+    f.last_rtt_total, f.last_rtt_packets = f.rtt_total - acks * f.rtt_last, f.rtt_packets - acks
     f.closed = 1
 
 
@@ -107,7 +107,7 @@ def end_warmup_of(f: Sender, now: float) -> None:
     if not f.closed:  # for a moment, so that the totals at ``now`` are in the ``last_`` fields
         close(f, now)
     f.mark_delivered = f.last_delivered
-    f.mark_rtt_area, f.mark_rtt_samples = f.last_rtt_area, f.last_rtt_samples
+    f.mark_rtt_total, f.mark_rtt_packets = f.last_rtt_total, f.last_rtt_packets
     if stopped:
         f.mark_sent, f.mark_lost = f.last_sent, f.last_lost
         f.mark_retransmits = f.last_retransmits

@@ -204,7 +204,7 @@ def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
     """
     acks, packets = 1.0, 1.0
     if f.holes > 0 and holes[f.first_hole, FIRST] == f.acked:
-        return fill(f, holes, acks, packets, f.latest, at, at)
+        return fill(f, holes, acks, packets, f.latest_sent_at, at, at)
     # whether the ACK gives an RTT sample: for ns-2's Vegas only if its packet counts as sent once
     gives_sample = not f.overdue_checks or f.acked >= max(sent_twice(f), f.untimed)
     gives_sample = gives_sample and not f.stale <= f.acked < f.stale_end

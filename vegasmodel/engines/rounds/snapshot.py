@@ -65,7 +65,10 @@ def _words(text: str) -> tuple[str, ...]:
 # sender, and those in ``ROUND``, ``LAW`` and ``CUBIC`` only for some senders.
 SENDER = Kinds(
     _words("next high received first retransmit recover resent stale stale_end probed"),
-    _words("received_at latest changed since awaits_since time left_at wait_ends delack_expires"),
+    _words(
+        "received_at latest_sent_at changed since awaits_since time left_at wait_ends "
+        "delack_expires"
+    ),
     _words("rtt_last mean_rtt rtt_deviation min_rtt base late"),
     ("rate",),
     _words(
@@ -143,10 +146,10 @@ LEFT_OUT = {
         "syn_in_window jitter queue_wait waits_long places noise slack delayed_ack "
         "start stop size finished without boot_time hop hops longest_stretch member short_flow "
         "ecn_capable head acked sent lost retransmits acks timeouts early_timers arrived "
-        "delivered ahead ahead_since ahead_until ahead_acks acks_lost rtt_area rtt_samples "
-        "mark_delivered mark_sent mark_lost mark_retransmits mark_rtt_area "
-        "mark_rtt_samples mark_beyond lone_rtt way warm closed last_delivered last_sent last_lost "
-        "last_retransmits last_rtt_area last_rtt_samples first_hole holes missing "
+        "delivered ahead ahead_since ahead_until ahead_acks acks_lost rtt_total rtt_packets "
+        "mark_delivered mark_sent mark_lost mark_retransmits mark_rtt_total "
+        "mark_rtt_packets mark_beyond lone_rtt way warm closed last_delivered last_sent last_lost "
+        "last_retransmits last_rtt_total last_rtt_packets first_hole holes missing "
         "trips trips_at"  # both follow from ``since``
     ),
     "hop": _words(

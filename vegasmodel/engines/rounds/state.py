@@ -129,7 +129,7 @@ class Sender(Mechanisms):
     prr_delivered: float  # packets delivered since the cut (PRR)
     prr_out: float  # packets sent since the cut (PRR)
     flight_limit: float  # ns-2's CUBIC: packets allowed in flight after a cut (``limit_flight``)
-    latest: float  # sending time of the last-sent packet that is known to have arrived (Linux)
+    latest_sent_at: float  # greatest sending time of the packets that have arrived (Linux)
     phase: int  # ``OPEN`` or ``RECOVERY``
     partial: int  # 1: a partial ACK has come in this recovery (NewReno)
     recover: float  # ``high`` at the last cut of the window
@@ -245,8 +245,8 @@ class Sender(Mechanisms):
     lone_rtt: float  # greatest RTT of a round trip in which it sent at most one packet, seconds
     arrived: float  # packets of data that have arrived in any order; each counts once
     delivered: float  # packets of ``arrived`` that cumulative ACKs have acknowledged
-    rtt_area: float  # sum of the RTT samples, seconds
-    rtt_samples: float  # number of these samples
+    rtt_total: float  # sum of the RTTs of the packets acknowledged, also those that give no sample
+    rtt_packets: float  # number of these packets
     # ACKs that have been counted already, but arrive only from ``ahead_since`` to ``ahead_until``
     ahead: float  # packets in ``delivered`` that these ACKs acknowledge
     ahead_since: float  # seconds; the present interval of sending begins then
@@ -257,16 +257,16 @@ class Sender(Mechanisms):
     mark_sent: float
     mark_lost: float
     mark_retransmits: float
-    mark_rtt_area: float
-    mark_rtt_samples: float
+    mark_rtt_total: float
+    mark_rtt_packets: float
     mark_beyond: float  # packets that had arrived then behind a missing one (``received_beyond``)
     closed: int  # 1: the flow has stopped, or the run has ended; the next six fields are final
     last_delivered: float  # ``delivered`` at that time; the next five likewise
     last_sent: float
     last_lost: float
     last_retransmits: float
-    last_rtt_area: float
-    last_rtt_samples: float
+    last_rtt_total: float
+    last_rtt_packets: float
     kept: Kept  # the numbers that its law keeps (``Law.state``), and zeros
 
 
