@@ -62,7 +62,7 @@ def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: fl
     """
     passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
     if flow.at_red:
-        count_hole(flow, now, ago)
+        count_hole(flow, now.step, ago)
     if flow.detection_in <= 0.0:
         flow.silence = silence(flow, now, passed, link.capacity) if flow.in_line else 0.0
         if flow.at_red:

@@ -1,36 +1,46 @@
 """Counts the new packets that ns-2's NewReno has in flight when a recovery ends, at a RED queue.
 
 A hole is a lost packet. During the recovery NewReno fills one hole in each round trip: it sends the
-lost packet again. The last holes may be far apart, because RED's drops become rarer towards their
-end. When NewReno fills one of these last holes, the window slides by many packets. So NewReno sends
-new packets before the recovery ends.
+lost packet again. The last holes may be far apart: when RED's average queue falls, RED drops fewer
+of the packets that arrive. When NewReno fills one of these last holes, the window slides by many
+packets. So NewReno sends new packets before the recovery ends.
+
+Their number is computed while RED drops packets, before the recovery begins. At each drop after the
+first, ``count_hole`` takes the number of packets since the drop before. By this many packets the
+window will slide when the hole before is filled. From this, ``next_hole`` computes how many new
+packets will then be in flight. The number after the last drop is the result. When the recovery
+begins, it is stored in ``new_at_end``.
 
 The ACK that ends the recovery releases a burst. The new packets in flight affect the burst in two
-ways (``random_drops.burst_arrives``). Some of them are still in the queue when the burst arrives.
-In addition, their ACKs release packets that follow the burst closely, so duplicate ACKs report the
-losses of the burst early.
+ways (``random_drops.burst_arrives``):
 
-In the functions, ``now`` is the link's present state.
+- Some of them are still in the queue when the burst arrives.
+- Their ACKs reach the sender soon after it has sent the burst. Each releases a packet, which
+  follows the burst closely. If packets of the burst are lost, those that follow cause duplicate
+  ACKs. So the sender detects the losses early. Without the new packets in flight, the packets
+  behind the burst would be sent a round trip after it.
 """
 
 from __future__ import annotations
 
-from vegasmodel.engines.fluid.sampled.records import LinkState, Sender
+from vegasmodel.engines.fluid.sampled.records import Sender
 from vegasmodel.engines.tables import rare
 
 
 @rare
-def count_hole(flow: Sender, now: LinkState, ago: float) -> None:
-    """Note that RED drops a packet of the flow, ``ago`` seconds before the end of this step.
+def count_hole(flow: Sender, step: float, ago: float) -> None:
+    """Record that RED drops a packet of the flow, ``ago`` seconds before the end of this time step.
 
-    Each lost packet leaves a hole, and the recovery will fill the holes one by one (``next_hole``).
+    ``step`` is the length of the time step in seconds. Each drop leaves a hole. If it is not the
+    first that the sender will hear of, ``next_hole`` computes how many new packets will be in
+    flight when the recovery has filled the hole before.
     """
-    part = 0.0  # packets sent in this step before it
-    if now.step > 0.0:
-        part = flow.arrives * min(max(1.0 - ago / now.step, 0.0), 1.0)
+    part = 0.0  # packets that the flow has sent in this step before the dropped one
+    if step > 0.0:
+        part = flow.arrives * min(max(1.0 - ago / step, 0.0), 1.0)
     # ``gap``: packets sent since the last loss. (``sent_since`` gets all of this step at its end.)
     gap, flow.sent_since = flow.sent_since + part, -part
-    if flow.detection_in <= 0.0:
+    if flow.detection_in <= 0.0:  # the first drop: no loss waits for its detection
         flow.new_in_flight = flow.new_beyond = 0.0
     else:
         next_hole(flow, max(gap, 1.0))
