@@ -29,7 +29,9 @@ class Cycle:
     The arguments of ``solve`` may be arrays, which are broadcast as in NumPy. Each field has one
     entry for each combination of arguments.
 
-    In the comments on the fields, numbers such as (11) are equations of De Vendictis and Baiocchi.
+    ``a``, ``b`` and ``N`` are the symbols of De Vendictis and Baiocchi. They are numbers of
+    mini-cycles: 1 is the first mini-cycle after the loss, and N the last one before the next loss.
+    In the comments on the fields, numbers such as (11) are equations of their paper.
 
     ``residual`` is the larger of two relative errors. The first is the difference between the sums
     of the Vegas windows at the two losses, which should be equal. The second is the difference
@@ -44,7 +46,7 @@ class Cycle:
     window_reno: Floats  # [..., 7]
     length: Floats  # [..., 6] mini-cycles in each phase; they add up to N - 1
     duration: Floats  # [..., 6] seconds; half of the first and of the last mini-cycle included
-    a: Floats  # mini-cycles with an empty queue, (11); below 1 where it never empties
+    a: Floats  # the mini-cycle in which the windows just fill the path, (11); below 1: none does
     b: Floats  # the mini-cycle in which Vegas stops growing, (16), or that of the loss
     N: Floats  # mini-cycles in a cycle, (10)
     period: Floats  # seconds from loss to loss
@@ -64,18 +66,22 @@ def cycle_of(
     path: derived.Path,
     sums: derived.Sums,
     ends: list[derived.Sums],
-    C: Floats,
+    mu: Floats,
     solved: NDArray[np.bool_],
     loses: NDArray[np.bool_],
 ) -> Cycle:
-    """Make the result of ``minicycle.solve`` from the sums over one steady cycle.
+    """Make the result of ``minicycle.solve``, which has values per flow, from those of all flows.
 
-    ``sums`` has these sums over all flows; the result has values per flow. If Vegas can stay at any
-    window in a whole range, there are many steady cycles. Then ``sums`` is from the cycle that
-    ``solve`` has chosen, and ``ends`` has the sums for the least and for the greatest Vegas window.
-    Otherwise both entries of ``ends`` are ``sums``. ``C`` is the capacity in pkt/s. ``loses`` says
-    whether Vegas loses a packet in a cycle. Where ``solved`` is false, the numbers of the result
-    are NaN.
+    ``sums`` describes a steady cycle: what all Vegas flows and all Reno flows send in it, the sums
+    of their windows at the ends of its phases, and the phases' lengths. ``path`` has the numbers of
+    flows and the constants of the link. ``mu`` is the capacity in pkt/s.
+
+    If Vegas can stay at any window in a whole range, there are many steady cycles. Then ``sums`` is
+    from the cycle that ``solve`` has chosen, and ``ends`` has those with the least and with the
+    greatest Vegas window. Otherwise both entries of ``ends`` are ``sums``.
+
+    ``loses`` says whether Vegas loses a packet in a cycle. Where ``solved`` is false, the numbers
+    of the result are NaN.
     """
     n_V, n_R = path.n_vegas, path.n_reno
 
@@ -84,27 +90,31 @@ def cycle_of(
         return np.where(solved if x.ndim == solved.ndim else solved[..., None], x, np.nan)
 
     total = sums.mu_duration.sum(axis=-1)  # mu times the period
-    sent_V, sent_R = sums.sent_vegas / n_V, sums.sent_reno / n_R
-    # a flow that loses one packet a cycle sends at least this one
+    sent_V, sent_R = sums.sent_vegas / n_V, sums.sent_reno / n_R  # per flow, in a cycle
+    # One packet is lost of those that the flow sends in a cycle. If it sends less than one, this
+    # has no meaning.
     loss_V, loss_R = (
         np.where(sent >= 1.0, 1.0 / np.maximum(sent, 1.0), np.nan) for sent in (sent_V, sent_R)
     )
-    # packets that the windows lack to fill the path after the loss; the queue is then empty
+    # By how many packets all windows after the loss are together smaller than the bandwidth-delay
+    # product M = mu T. If this is above 0, the queue is then empty.
     deficit = path.M - sums.V[..., 0] - sums.R[..., 0]
-    vegas_range, reno_range = _throughput_ranges(path, ends, C)
+    vegas_range, reno_range = _throughput_ranges(path, ends, mu)
     return Cycle(
-        vegas=known(C * sent_V / total),
-        reno=known(C * sent_R / total),
+        vegas=known(mu * sent_V / total),
+        reno=known(mu * sent_R / total),
         vegas_range=known(vegas_range),
         reno_range=known(reno_range),
         window_vegas=known(sums.V / n_V[..., None]),
         window_reno=known(sums.R / n_R[..., None]),
         length=known(sums.length),
-        duration=known(sums.mu_duration / C[..., None]),
+        duration=known(sums.mu_duration / mu[..., None]),
+        # (11): each of the windows grows by a packet per mini-cycle until they fill the path
         a=known(1 + deficit / (n_V + n_R)),
+        # (16): the phases "fill" and "grow" follow the first mini-cycle
         b=known(1 + sums.length[..., 0] + sums.length[..., 1]),
         N=known(sums.count),
-        period=known(total / C),
+        period=known(total / mu),
         packets_vegas=known(sent_V),
         packets_reno=known(sent_R),
         loss_rate_vegas=known(np.where(loses, loss_V, 0.0)),
@@ -131,16 +141,16 @@ def _regime(path: derived.Path, V_N: Floats) -> NDArray[np.str_]:
     )
 
 
-def _throughput_ranges(path: derived.Path, ends: list[derived.Sums], C: Floats) -> Floats:
+def _throughput_ranges(path: derived.Path, ends: list[derived.Sums], mu: Floats) -> Floats:
     """The throughputs of one Vegas and of one Reno flow at both ``ends``, pkt/s.
 
     The result is [law, ..., 2]: first Vegas, then Reno; the least, then the greatest throughput.
-    ``cycle_of`` explains ``ends`` and the capacity ``C``.
+    ``cycle_of`` explains ``ends`` and the capacity ``mu``.
     """
     throughputs = []
     for end in ends:
         total = end.mu_duration.sum(axis=-1)  # mu times the period
         throughputs.append(
-            [C * end.sent_vegas / path.n_vegas / total, C * end.sent_reno / path.n_reno / total]
+            [mu * end.sent_vegas / path.n_vegas / total, mu * end.sent_reno / path.n_reno / total]
         )
     return np.moveaxis(np.sort(np.array(throughputs), axis=0), 0, -1)

@@ -114,10 +114,11 @@ class Course:
 
 @dataclass(frozen=True)
 class Sums:
-    """What one cycle adds up to: packets sent, durations, and the time integral of the queue.
+    """One cycle from loss to loss, with the sums over all Vegas flows and over all Reno flows.
 
-    ``V`` is the sum of all Vegas windows at the ends of the phases, and ``R`` that of all Reno
-    windows.
+    Most fields are totals of the whole cycle, such as the packets sent. ``V`` and ``R`` are sums
+    over flows at single times, and two fields have a value for each phase of the cycle. ``V`` is
+    the sum of all Vegas windows at the ends of the phases, and ``R`` that of all Reno windows.
     """
 
     V: Floats  # [..., 7] at the phase edges, the paper's W_V(1), W_V(a), W_V(b), .., W_V(N)
