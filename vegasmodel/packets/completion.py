@@ -197,18 +197,29 @@ class EstimateError(FieldError):
     """
 
     def __init__(self, error: FieldError, names: Sequence[str]) -> None:
-        """Make the error from that of the scenario; ``names`` are the trace's flows concerned."""
+        """Make an error for a wrong estimate from ``error``, which the scenario has raised.
+
+        The scenario consists of the file and of the estimates of what the file lacks. The user has
+        not written the value that ``error`` calls wrong. So the message says that the value is an
+        estimate from the trace, and that the user may write the key into the file instead.
+
+        ``names`` are the names in the trace of the flows whose value this is. It is empty if the
+        key belongs to no flow, such as the capacity of a link.
+        """
         self.key = error.field
         who = f", of {names[0]}" if names else ""
         who += f" and {len(names) - 1} more" if len(names) > 1 else ""
         value = f"{error.value:.4g}" if isinstance(error.value, float) else error.value
         text = f"{in_words(error.field)} = {value}"
-        allowed = f"{error.allowed}; the file may state it"
+        allowed = f"{error.allowed}; or state it in the scenario file"
         super().__init__(f"trace, its estimates{who}", text, allowed, wrong=error.wrong)
 
 
 def _names_at(key: str, pairing: Pairing) -> list[str]:
-    """The flows of the trace that an error in a key such as ``flow[0].rtt`` concerns."""
+    """The names in the trace of the flows that have the key, such as ``flow[0].rtt``.
+
+    The result is empty if the key belongs to a link or to the whole scenario.
+    """
     found = re.match(r"flow\[(\d+)\]", key)
     members = zip(pairing.scenario.members, pairing.order, strict=True)
     return [
