@@ -24,7 +24,7 @@ from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import (
     VARIANTS,
     count,
-    fit,
+    expect_broadcast,
     floats,
     numbers,
     ordered,
@@ -83,11 +83,20 @@ def arrive(
     where Delta_i is the queueing delay after the i-th arrival. ``over_estimate`` replaces these x.
     Set it to 0 if all flows know their propagation delays.
 
-    Without ``beta`` every flow keeps alpha packets queued. Then the rates of the first i flows must
-    add up to the capacity, which determines Delta_i (equation (6) of Boutremans and Le Boudec).
+    A backlog here is the number of queued packets that the flow itself computes from its baseRTT:
+    its rate times Delta - x, where Delta is the queueing delay. (The variant ``linux`` multiplies
+    it by RTT/baseRTT.) A flow with x > 0 has more packets in the queue than that: its rate times
+    Delta.
 
-    With ``beta`` each flow keeps its window while its backlog is between two edges, near alpha and
-    beta. Then there are many equilibria, and the order of arrival selects one of them:
+    Without ``beta`` every flow keeps the backlog alpha, so its rate is alpha/(Delta - x). The rates
+    of the first i flows must add up to the capacity c, which determines Delta_i. This is equation
+    (6) of Boutremans and Le Boudec, here for the first i flows:
+
+        sum_{j<=i} alpha_j/(Delta_i - x_j) = c.
+
+    With ``beta`` each flow keeps its window while its backlog is between two edges. They are alpha
+    and beta in the variant ``paper``, alpha - 1/2 (at least 0) and beta + 1/2 in ``ns2``, and alpha
+    and beta + 1 in ``linux``. Then there are many equilibria, and the order of arrival selects one:
 
     - The new flow raises its window until its backlog is at the lower edge. This raises the
       queueing delay.
@@ -101,8 +110,9 @@ def arrive(
     The model assumes that after an arrival the queueing delay rises to its new steady value, and
     never exceeds that value on the way.
 
-    ``rtt`` must be given in the variant ``linux``, in the variant ``ns2`` with ``beta``, and if a
-    beta is above its alpha. If it is missing then, ``FieldError`` is raised.
+    Two results depend on ``rtt``: the backlog in the variant ``linux``, and the rate of a flow that
+    keeps its window. So ``FieldError`` is raised if ``rtt`` is missing in the variant ``linux``, or
+    if the two edges of a flow differ.
 
     A threshold or a capacity out of range makes the rates of its link NaN, and the status of this
     link says why. But if ``beta`` is given, a threshold out of range or a beta below its alpha
@@ -113,7 +123,7 @@ def arrive(
     """
     word("variant", variant, VARIANTS)
     each_flow = {"alpha": alpha, "beta": beta, "rtt": rtt, "over_estimate": over_estimate}
-    fit(each_flow, {"capacity": capacity})
+    expect_broadcast(each_flow, {"capacity": capacity})
     lower, upper = (floats("alpha", alpha),) * 2
     if beta is not None:
         lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
