@@ -195,8 +195,8 @@ def curves(
     y - error to y + error.  ``x`` and ``y`` are the labels of the axes.  With ``log``, the y axis
     is logarithmic.
 
-    Raises ``FieldError`` if a curve is not two rows of numbers of equal length, or an error is
-    negative.
+    Raises ``FieldError`` unless the x values and the y values of each curve are two rows of numbers
+    of equal length, and its errors are at least 0: one for each y, or one for all.
     """
     Boolean().check(log, "log")
     _check_curves(models, "models")

@@ -84,7 +84,8 @@ class Prediction(Result, Shown):
     def to_dataframe(self) -> pd.DataFrame:
         """The prediction as a pandas table with one row per flow.
 
-        The columns ``model``, ``flow``, ``law`` and ``group`` are texts, all others numbers.
+        The columns ``model``, ``flow``, ``law`` and ``group`` hold texts. All other columns hold
+        numbers.
         ``share`` is the flow's share of all delivered bits. ``share`` and ``delivered_bps`` are
         averages over the whole time from warm-up to end. The throughputs are averages over the part
         of this time in which the flow is active. If a column has a unit, its name ends with the

@@ -192,9 +192,9 @@ class Scenario(Checked):
 
     @property
     def by_chance(self) -> bool:
-        """Whether runs of the scenario differ by chance so much that a mean needs several runs.
+        """Whether runs with different seeds may differ, so that a mean over several runs is needed.
 
-        They do if at least one of the following is true:
+        They may if at least one of the following is true:
 
         - Start times are random (``run.start_jitter``).
         - Packets wait for a random time (``jitter``), or a flow has ``delay_noise``.

@@ -120,12 +120,14 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     ``errors`` maps each uncertain field to the standard deviation of its error, as in
     ``{"link.capacity": "5 %", "flow.rtt": "2 ms"}``.  The text ``"5 %"`` is a fraction of the
     field's value, and ``"2 ms"`` is an amount.  A number is a fraction, too, and never an amount:
-    0.05 means 5 %.  So a number above 1 is refused.
+    0.05 means 5 %.  A number above 1 was probably meant as an amount or in percent, so it is
+    refused.
 
     The key ``rtt`` stands for the RTTs of all groups, which then share one error.  In the same way,
     ``over_estimate`` stands for this field of all Vegas groups, and ``capacity`` for the capacities
     of all links.  Another field of several groups or links, such as ``flow.alpha``, has one error,
-    too.  Each group keeps its own value, to which the error is added.  The errors of different keys
+    too.  Each group keeps its own value, to which the same error is added: the same amount, or, if
+    the deviation is a fraction, the same fraction of each value.  The errors of different keys
     are independent.
 
     The standard deviations of the ratios follow from equation (10) of JCGM 100:2008, to first order
@@ -150,8 +152,8 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
         parts[name] = np.zeros(len(inputs)) if total == 0.0 else variance / total**2
     rough = tuple(
         each.name
-        for each, known, slope in zip(inputs, smooth, by_ratio.T, strict=True)
-        if not (known and _nearly_linear(scenario, model, each, slope, totals))
+        for each, same_slopes, slope in zip(inputs, smooth, by_ratio.T, strict=True)
+        if not (same_slopes and _nearly_linear(scenario, model, each, slope, totals))
     )
     broken = _broken_assumptions(scenario, model, inputs, 1.0)
     return Uncertainty(
