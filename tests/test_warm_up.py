@@ -167,7 +167,7 @@ def test_slow_start_of_vegas_ends_between_the_bounds(variant, buffer):
     case = FAST.replace(changes | {"run.duration": "15 s", "run.warmup": "5 s"})
     window = float(vm.simulate(case, "rounds").window.values.ravel()[-1])
     [member] = case.members
-    least = rest._first_windows(case, np.array([2500.0]))[0]
+    least = rest._windows_after_slow_start(case, np.array([2500.0]))[0]
     most = _slow_start_reaches(case, member, case.links[0])
     assert least < window < most + 15.0 / 0.2
 

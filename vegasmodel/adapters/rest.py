@@ -263,8 +263,10 @@ def settled(
         if i:
             time_needed = settling.later(windows_before[started], windows, trips[started])
         elif started.sum() == 1:
-            first = _first_windows(scenario, state.windows - backlog)
-            time_needed = settling.alone(windows, trips[started], backlog[started], first[started])
+            after_slow_start = _windows_after_slow_start(scenario, state.windows - backlog)
+            time_needed = settling.alone(
+                windows, trips[started], backlog[started], after_slow_start[started]
+            )
         else:
             time_needed = settling.together(windows, trips[started], c[started])
         at_rest, windows_before = max(at_rest, moment) + time_needed, state.windows
@@ -283,10 +285,10 @@ def skips_slow_start(flow: Flow, implementation: Stack) -> bool:
 
 
 def slow_start_ends(flow: Flow, implementation: Stack, bandwidth_delay: float) -> float:
-    """The least window, packets, at which the slow start of a flow alone on its path ends.
+    """The least window, packets, that Vegas may have after slow start if it is alone on its path.
 
-    Slow start ends there because the backlog exceeds gamma. The result is infinite if slow start
-    ends only when the link is full. ``bandwidth_delay`` is the bandwidth-delay product of the
+    Slow start ends because the backlog exceeds gamma. The result is infinite if slow start ends
+    only when the link is full. ``bandwidth_delay`` is the bandwidth-delay product of the
     flow's path, packets. ``implementation`` is the flow's TCP implementation.
     """
     # Linux takes the least RTT of a round trip; until the link is full, the first packet of each
@@ -297,29 +299,32 @@ def slow_start_ends(flow: Flow, implementation: Stack, bandwidth_delay: float) -
     return float(settling.slow_start_ends(gamma, np.array([max(bandwidth_delay, 0.0)]))[0])
 
 
-def _first_windows(scenario: Scenario, bandwidth_delay: Floats) -> Floats:
-    """The least window of each flow, packets, at the end of its slow start if it starts alone.
+def _windows_after_slow_start(scenario: Scenario, bandwidth_delay: Floats) -> Floats:
+    """A lower bound of each flow's window after its slow start, packets, if it starts alone.
 
     It is infinite if slow start ends only when the link is full. ``bandwidth_delay`` [n] is the
     bandwidth-delay product of each flow's path in packets.
     """
 
-    def first(member: Member, product: float) -> float:
-        """The least window of one flow, whose bandwidth-delay product is ``product``."""
+    def after_slow_start(member: Member, product: float) -> float:
+        """The lower bound for one flow, whose bandwidth-delay product is ``product`` packets."""
         flow, implementation = member.flow, stack(scenario, member.flow)
         if skips_slow_start(flow, implementation):
             return implementation.least_window
         buffer = min(room(scenario, link, flow.direction) for link in scenario.path(flow))
-        # the window at which slow start ends, unless packets are lost before
-        ends = slow_start_ends(flow, implementation, product)
-        # Slow start sends at twice the link's rate, so half of its largest burst must wait. If the
-        # buffer is too small for this, packets are lost.
-        if 2.0 * buffer < min(product, 2.0 * ends):
+        by_backlog = slow_start_ends(flow, implementation, product)  # if no packet is lost before
+        # Does a loss end slow start? The last doubling may carry the window to twice
+        # ``by_backlog``. If the window reaches ``product`` before, the link is full. So the bursts
+        # of slow start may grow to the smaller of the two. They arrive twice as fast as the link
+        # sends, so half of a burst must wait. If the buffer cannot hold this half, packets are
+        # lost.
+        largest_burst = min(product, 2.0 * by_backlog)
+        if buffer < 0.5 * largest_burst:
             return implementation.least_window  # after several losses and a timeout
-        return ends
+        return by_backlog
 
     pairs = zip(scenario.members, bandwidth_delay.tolist(), strict=True)
-    return np.array([first(member, product) for member, product in pairs])
+    return np.array([after_slow_start(member, product) for member, product in pairs])
 
 
 def fits(

@@ -50,20 +50,23 @@ def _check_per_flow(**arrays: Floats) -> None:
 
 
 @kinds.checked
-def alone(windows: Floats, trips: Floats, backlog: Floats, first: Floats | None = None) -> float:
+def alone(
+    windows: Floats, trips: Floats, backlog: Floats, after_slow_start: Floats | None = None
+) -> float:
     """Time in s until the window of a flow that is alone on the link no longer changes.
 
-    Slow start ends when the window fills the link, or at the window ``first`` (packets) if that is
-    smaller. Then the window grows by one packet per round trip, until the flow has ``backlog``
-    packets in the queue. ``windows`` are the steady windows in packets, and ``trips`` the RTTs in
-    s. For several flows, the result is the longest of the times that each would need alone.
+    Slow start ends when the window fills the link. If ``after_slow_start`` is given, it may end
+    before, and leaves a window of at least so many packets. Then the window grows by one packet
+    per round trip, until the flow has ``backlog`` packets in the queue. ``windows`` are the steady
+    windows in packets, and ``trips`` the RTTs in s. For several flows, the result is the longest of
+    the times that each would need alone.
     """
     _check_per_flow(windows=windows, trips=trips, backlog=backlog)
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
     growth = np.asarray(backlog, dtype=np.float64)
-    if first is not None:
-        _check_per_flow(windows=windows, first=first)
-        growth = np.maximum(growth, windows - first)
+    if after_slow_start is not None:
+        _check_per_flow(windows=windows, after_slow_start=after_slow_start)
+        growth = np.maximum(growth, windows - after_slow_start)
     return float(((doublings + growth) * trips).max())
 
 
