@@ -321,18 +321,23 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
 
     The tuple is empty if RED marks packets (ECN), and the marks cannot slow the flows enough.
 
-    There is at most one equilibrium. Proof: follow RED's curve towards longer queues. The queue q
-    and the loss probability p never fall on the way. If q or p grows, no flow's rate rises, because
-    a longer delay and more losses slow the flows. So the sum of the rates never rises, and passes
-    the capacity at most once.
+    There is at most one equilibrium. Proof: follow RED's curve towards longer queues. Between any
+    two points of it the queue q or the loss probability p grows, and neither falls. If q grows,
+    each flow's rate falls (unless it is infinite), because the RTT grows. If p grows, each rate
+    falls, because the flow loses more packets. So the sum of the rates falls, and equals the
+    capacity at one point at most.
+
+    The proof has one exception. If RED marks packets (ECN), p does not matter to a Vegas flow whose
+    rate is limited by its backlog. So if all flows are such flows, points with the same q and
+    different p can be equilibria. Their rates are equal.
 
     Raises ``FieldError`` for a capacity that is not positive.
     """
     positive("capacity", capacity)
     rates_at = _demand(flows, curve, capacity)
     corners = curve.corners()
-    # A position on RED's curve is a pair: the number ``first`` of a corner, and the distance ``t``
-    # after this corner. The distance between two corners is 1.
+    # A position on RED's curve is a pair: the number ``first`` of a corner, and a number ``t``. It
+    # is 0 at this corner and 1 at the next one; between them, q and p_b change linearly with it.
 
     def point(first: int, t: float) -> tuple[float, float]:
         """The queue, packets, and the fraction of packets dropped (``effective``) at a position."""
@@ -344,16 +349,17 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
         q, p = point(first, t)
         return float(rates_at(q, p).sum() / capacity - 1)
 
-    # the root of ``excess`` lies between the distances ``low`` and ``high`` after corner ``first``
+    # the root of ``excess`` lies behind the corner ``first``, between the t ``low`` and ``high``
     first, low, high = 0, 0.0, 0.0
-    if excess(0, 0.0) > 0:
+    underloaded = not excess(0, 0.0) > 0  # the flows do not fill the link even without a queue
+    if not underloaded:
         found = crossing(excess, len(corners) - 1)
         if found is None:
             return ()
         first, low, high = found
     q, p = point(first, high)
     rates = rates_at(q, p)
-    if low == high:  # the link is not filled even without a queue
+    if underloaded:
         kind, certified = "underloaded", True
     else:
         kind = _kind(curve, q, p)
@@ -367,11 +373,11 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
 
 
 def on_curve(corners: Floats, first: int, t: float) -> tuple[float, float]:
-    """The point (queue, base drop probability p_b) at the position ``t`` along RED's curve.
+    """The point (queue, base drop probability p_b) at a position on RED's curve.
 
-    ``corners`` are the curve's corners (``Curve.corners``). Position 0 is the corner number
-    ``first``, and the distance between two corners is 1. Between two corners, the queue and p_b
-    change linearly with ``t``.
+    ``corners`` are the curve's corners (``Curve.corners``). The position is counted from the corner
+    number ``first``: ``t`` is 0 at this corner, 1 at the next one, -1 at the one before, and so on.
+    Between two corners, the queue and p_b change linearly with ``t``.
     """
     piece, part = first, t
     if not 0 <= t <= 1:  # the point lies on another piece of the curve
