@@ -140,5 +140,5 @@ def test_an_end_at_which_a_check_disagrees_by_more_than_the_target_is_no_solutio
     if rejected:
         assert made.rejected[0].rejected_by == ("rounds",)
         said = "1 pkt is no solution: rounds disagrees with fluid: 0.9, not 0.3"
-        assert said in made.no_solutions[0]
+        assert said in made.rejections[0]
         assert said in made.table()

@@ -126,7 +126,7 @@ def _sentences(found: Design, case: Scenario) -> list[str]:
         f"{each.value:.6g} {each.unit}: {each.note}." for each in found.solutions if each.note
     ]
     texts += [f"No value is found: {found.reason}."] if found.reason else []
-    texts += [f"{each}." for each in found.no_solutions]
+    texts += [f"{each}." for each in found.rejections]
     if any(each.achieved_se or any(each.verified_se.values()) for each in found.solutions):
         texts.append(console.PLUS_MINUS)
     texts += [f"{note}." for note in found.notes]

@@ -174,7 +174,7 @@ class Design(Shown):
         return [each.text(ends[0].unit, exact, refused) for each in self.intervals]
 
     @property
-    def no_solutions(self) -> list[str]:
+    def rejections(self) -> list[str]:
         """For each value in ``rejected``, a text that says why it is no solution."""
         return [
             f"{_with_unit(each.value, each.unit)} is no solution: {each.note}"
@@ -210,17 +210,19 @@ class Design(Shown):
 
     @property
     def _shown(self) -> Table:
-        """A row for each solution: its value, and the quantity at it by each model.
+        """The table that ``table()`` and Jupyter show: a row for each solution.
 
-        The title has the notes. If there is no solution, the title says why.
+        A row has the solution's value, and the target's quantity at this value by each model. A
+        last column ``load`` has the utilization of the link there (``shows_load``). The title has
+        the notes. If there is no solution, there are no rows, and the title says why.
         """
-        solution_notes = [each.note for each in self.solutions if each.note]
-        notes = "; ".join([*solution_notes, *self.no_solutions, *self.notes])
         title = f"{self.field} for {self.asked} by {self.model}"
         if not self.solutions:
-            text = "; ".join([f"{title}: no value, {self.reason}", *self.no_solutions])
+            text = "; ".join([f"{title}: no value, {self.reason}", *self.rejections])
             return Table(text, [], [])
-        notes = "; ".join(part for part in (self.where, notes) if part)
+        solution_notes = [each.note for each in self.solutions if each.note]
+        intervals = [self.where] if self.where else []
+        notes = "; ".join([*intervals, *solution_notes, *self.rejections, *self.notes])
         verifiers = list(dict.fromkeys(name for each in self.solutions for name in each.verified))
         rows = [
             [
