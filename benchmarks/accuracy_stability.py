@@ -7,10 +7,12 @@ loss; Reno under RED; Vegas and Reno under RED.  In each, one factor varies: on 
 all RTTs if the queue is RED.  ``hopf.crossings`` finds at which factor the equilibrium loses its
 stability.
 
-The simulator ``delayed`` is then run with a factor 2 % smaller, and with one 2 % larger.  It starts
-at the equilibrium of a link whose capacity differs by 1e-5.  This is a disturbance of all modes
-alike.  The growth rate of the queue's oscillation is compared with the real part of the rightmost
-characteristic root.  The exit status is 1 if the two differ in their sign.
+The simulator ``delayed`` is then run with a factor 2 % smaller, and with one 2 % larger.  A run
+that begins exactly at its equilibrium would stay there.  So it begins at the equilibrium of a link
+whose capacity is larger by the fraction 1e-5: queue and windows are then slightly wrong, and begin
+to oscillate.  The growth rate of the queue's oscillation is compared with the real part of the
+rightmost characteristic root, which is the growth rate by the linearised equations.  The exit
+status is 1 if the two differ in their sign.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from vegasmodel.scenario import Scenario
 FAMILIES = ("vegas", "vegas, random loss", "reno, RED", "both, RED")
 DISTANCE = 0.02  # relative distance of the tested points from the boundary
 E_FOLDS = 4.0  # so many times an oscillation should grow or decay by the factor e in a run
-DISTURBANCE = 1e-5  # relative change of the capacity, which disturbs the equilibrium
+DISTURBANCE = 1e-5  # relative difference of the capacity for whose equilibrium a run begins
 MAX_STEPS = 2e6  # of a run
 
 
@@ -55,7 +57,7 @@ class Case(NamedTuple):
         """The scenario of this case.
 
         ``x`` is a factor on the capacity, or with RED on all RTTs.  ``faster`` is another factor on
-        the capacity.
+        the capacity, also with RED.
         """
         by_rtt = self.queue is not None
         flows = [
@@ -132,46 +134,57 @@ def boundaries(rng: np.random.Generator) -> Iterator[tuple[Case, hopf.Crossing]]
             yield case, leading[0]
 
 
-def growth_rate(queue: Floats, time: Floats, period: float, begin: float, end: float) -> float:
-    """The growth rate, 1/s, of the queue's peak-to-peak amplitude from ``begin`` to ``end``.
+def growth_rate(queue: Floats, time: Floats, span: float, begin: float, end: float) -> float:
+    """The growth rate, 1/s, of the amplitude of the queue's oscillation from ``begin`` to ``end``.
 
-    The amplitude is that over a time of ``period`` s.
+    The amplitude is measured twice: in the first ``span`` seconds, and in the last ``span``
+    seconds.  It is the longest queue minus the shortest one in these seconds.  ``queue`` is the
+    queue at each ``time``.
     """
-    first = (time >= begin) & (time < begin + period)
-    last = (time >= end - period) & (time < end)
+    first = (time >= begin) & (time < begin + span)
+    last = (time >= end - span) & (time < end)
     ratio = float(np.ptp(queue[last]) / np.ptp(queue[first]))
-    return math.log(ratio) / (end - period - begin)
+    return math.log(ratio) / (end - span - begin)
 
 
 def measured(case: Case, x: float) -> tuple[bool, float, float]:
-    """Predict whether an equilibrium is stable, and compare the growth rate with a simulation.
+    """Whether an equilibrium is stable, and how fast the queue's oscillation about it grows.
 
-    ``x`` is the free factor of the case: on its capacity, or with RED on all its RTTs.  The result
-    is three values: whether the equilibrium is stable by the model, the growth rate of the queue's
-    oscillation by the model, and the growth rate in a run of the simulator, both in 1/s.  The run
-    begins at the equilibrium of a link whose capacity is larger by the part ``DISTURBANCE``.
+    The scenario is ``case.at(x)``: the factor ``x`` multiplies the capacity, or with RED all RTTs.
+    The result is three values:
 
-    Raises ``ValueError`` if either link has no equilibrium.
+    - whether the equilibrium is stable by its characteristic roots;
+    - the growth rate of the queue's oscillation by these roots, 1/s;
+    - the growth rate in a run of the simulator ``delayed``, 1/s.
+
+    A run that begins at the equilibrium itself would stay there.  So the run begins at the
+    equilibrium for a capacity that is larger by the fraction ``DISTURBANCE``.
+
+    Raises ``ValueError`` if there is no equilibrium for one of the two capacities.
     """
     rest, near = place(case.at(x)), place(case.at(x, faster=1.0 + DISTURBANCE))
     if isinstance(rest, str) or isinstance(near, str):
         raise ValueError(f"no equilibrium beside the boundary: {rest}, {near}")
     predicted = assess(rest.loop)
     root, R = predicted.root, rest.loop.rtt
-    # an amplitude is that over ``span`` seconds
+    # Each of the two amplitudes is measured during ``span`` seconds (``growth_rate``).
     span = max(1.5 * predicted.period, 2.0 * float(R.max()))
-    # the run's length in s: E_FOLDS e-folds, the time to settle, and a first and a last amplitude
+    # the run's length in s: the time of E_FOLDS e-folds, the time in which other modes decay, and
+    # the time in which the two amplitudes are measured
     length = E_FOLDS / abs(root.real) + 8.0 * float(R.max()) + 2.0 * span
     # With steps of h seconds, the simulator's interpolation damps an oscillation of frequency w by
-    # the part (w h)^2/8 per round trip, that is at a rate of (w h)^2/(8 rtt). With this h the rate
-    # is a tenth of the predicted growth rate, for the shortest RTT and if ``clip`` keeps h.
+    # the fraction (w h)^2/8 per round trip, that is at a rate of (w h)^2/(8 RTT). ``h`` is the step
+    # with which this rate is a tenth of the predicted growth rate, for the flow with the shortest
+    # RTT.
     h = math.sqrt(0.8 * abs(root.real) * float(R.min())) / max(abs(root.imag), 1e-9)
     least = float((R - rest.delay).min())  # the shortest RTT with an empty queue, s
-    # the simulator takes its step as a part of this RTT
+    # The simulator takes its step as a fraction of this RTT. We use at most 1/32, the simulator's
+    # default, and at least 1/512, because with shorter steps a run takes long. If these limits
+    # change the step, the damping is not a tenth of the growth rate.
     step = float(np.clip(h / least, 1 / 512, 1 / 32))
     length = min(length, MAX_STEPS * step * least)
     scenario = case.at(x, length)
-    samples = int(np.clip(24 * length / predicted.period, 2001, 400_001))
+    samples = int(np.clip(24 * length / predicted.period, 2001, 400_001))  # 24 per period
     begin = feedback.Equilibrium(near.delay, near.window)
     run = feedback.run(scenario, samples, step=step, begin=begin)
     return (
