@@ -195,11 +195,12 @@ def markdown(found: Iterable[Row]) -> str:
 
 
 def remarks() -> str:
-    """A text that says how the answers of ``rounds`` were obtained."""
-    version = "" if web.current() else ", made by an earlier version of it"
+    """Sentences below the table: how the predictions of ``rounds`` in it were computed."""
+    older = "" if web.current() else ", which an earlier version of the simulator computed"
     return (
-        f"With more than {MANY_FLOWS} flows rounds runs one seed.  On Web traffic it gives its "
-        f"stored answers (python -m paper_checks.web){version}.\n"
+        f"If a scenario has more than {MANY_FLOWS} flows, the simulator rounds runs it with only "
+        "one seed of the random numbers, to save time.  For Web traffic the table has stored "
+        f"predictions of rounds (python -m paper_checks.web){older}.\n"
     )
 
 

@@ -161,11 +161,13 @@ STARTS = ((5.0, 20.0), (5.0, 50.0), (20.0, 60.0), (30.0, 30.0))
 def _at_the_loss(V: float, R: float) -> tuple[float, float]:
     """The windows of Vegas and Reno when B + 1 packets wait, so that one is lost.
 
-    B packets fit into the buffer, and M others are on their way.  V and R are the windows at the
-    beginning of the cycle, in packets.  Each ACK changes a window: Vegas's by rule (3), upwards
-    while its backlog is at most alpha, and Reno's by 1/R.
+    B packets fit into the buffer, and M others are on their way.  The arguments are the windows at
+    the beginning of the cycle, in packets: V of Vegas and R of Reno.  The function follows the
+    windows from round trip to round trip.  Each ACK changes a window.  Vegas's grows by 1/V while
+    its backlog is at most alpha, and otherwise falls by 1/V (the paper's rule (3)).  Reno's grows
+    by 1/R.
     """
-    while V + R < M + B + 1:
+    while V + R < M + B + 1:  # in each pass one round trip: V ACKs for Vegas, R for Reno
         RTT = max(T, (V + R) / MU)
         for _ in range(int(V)):
             V += 1 / V if (V / T - V / RTT) * T <= ALPHA else -1 / V

@@ -165,14 +165,17 @@ def _counts(scenario: Scenario) -> Callable[[Floats], float]:
 
 
 def _with_rule(compute: Callable[[Runs], Found], X: int) -> Callable[[Runs], Found]:
-    """Make a function like ``compute``, which computes a cell of Vegas, but with a longer note.
+    """Make a record's function that returns what ``compute`` returns, with two more ratios.
 
-    The result's detail also has ACK1/ACK2 by a simulation with Vegas's rule as it is printed.  ns-2
-    rounds Vegas's backlog, the printed rule does not.  ``X`` is in ms.
+    ``compute`` finds a cell of Vegas in table 3, ACK1/ACK2, from runs of ns-2.  These are the
+    numbers of packets acknowledged to source 1 and to source 2.  ns-2 rounds Vegas's backlog to
+    whole packets; the rule that the paper prints does not.  So two runs of a simulation of our own
+    use the printed rule, and the text ``Found.detail`` of the result also has their ratios.  ``X``
+    is the delay of the last link of source 2, in ms.
     """
 
     def both(runs: Runs) -> Found:
-        """The result of ``compute``; its detail also has the ratios without ns-2's rounding."""
+        """The result of ``compute``, and in its detail the ratios without ns-2's rounding."""
         ratios = []
         for later in (0.5, 0.0):
             first, second = replay(X, later_by=later, max_window=1e6)
