@@ -235,6 +235,7 @@ def test_an_estimated_buffer_is_written_in_whole_packets() -> None:
     ("value", "low", "high", "ends"),
     [
         (1000.5, 999.8, 1000.5, "999.8 to 1000.5"),  # 1000.5 to four digits is 1000
+        (1000.4567, 999.8, 1000.4567, "999.8 to 1000.5"),  # written as 1000.46, above the range
         (1000.5, 990.0, 1010.0, "990 to 1010"),
         (31.21, 19.414159, 31.214, "19.41 to 31.21"),
     ],

@@ -399,10 +399,10 @@ def _written(entry: Filled, packet_size: float) -> tuple[str | float, str]:
     """An estimate as text for the scenario file, and the text of its comment.
 
     The estimate is a number if it has no unit. Otherwise both texts use the same unit, which is ms
-    for a time below 1 s. The comment has the range of values that agree with the trace. It has no
-    range if both ends are equal to four digits, or if the estimate is a finite lower bound of
-    another key than beta. The ends have more digits if the estimate would not lie between them
-    otherwise. If the value is a default, the comment says only this.
+    for a time below 1 s. The comment has the range of values that agree with the trace. Its ends
+    have four digits, or up to six if the estimate would not lie between them otherwise. The comment
+    has no range if both ends are written alike, or if a finite estimate has no upper end and is not
+    that of beta. If the value is a default, the comment says only this.
     """
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
@@ -413,15 +413,13 @@ def _written(entry: Filled, packet_size: float) -> tuple[str | float, str]:
     text = text if unit else float(rounded)
     if entry.how == DEFAULT:
         return text, entry.how
-    inside = low <= float(rounded) <= high
-    ends = next(
-        texts
-        for texts in ([f"{end:.{digits}g}" for end in (low, high)] for digits in range(4, 18))
-        if not inside or float(texts[0]) <= float(rounded) <= float(texts[1])
-    )
+    for digits in (4, 5, 6):  # the value has at most 6 digits, too
+        ends = [f"{end:.{digits}g}" for end in (low, high)]
+        if float(ends[0]) <= float(rounded) <= float(ends[1]):
+            break
     ends = list(dict.fromkeys(ends))
     range_text = "" if len(ends) == 1 else f", {' to '.join(ends)} {unit}".rstrip()
-    if math.isinf(high):  # a lower bound, as ``how`` says
+    if math.isinf(high):  # ``how`` says that the value may be larger
         open_end = math.isinf(value) or entry.key.endswith(".beta")
         range_text = f", at least {low:.4g} {unit}" if open_end else ""
     note = f"estimate{range_text}: {entry.how}"
