@@ -85,11 +85,11 @@ def test_a_key_without_effect_at_some_points_only_is_not_told(
     (place / "red.toml").write_text(file)
     line = ["sweep", str(place / "red.toml"), "--model", "minicycle", "--csv", str(place / "m.csv")]
     said = []
-    for buffers in ("12,40", "12,13", "12,12.5"):
+    for buffers in ("12,40", "12,13", "12,40,12.5", "12,12.5"):
         assert run([*line, "--over", f"link.buffer={buffers}", "--json"]) == 0
         said.append(json.loads(capsys.readouterr().out).get("notes"))
-    assert said[:2] == [None, None]
-    assert ["never reaches max_threshold" in text for text in said[2]] == [True]
+    assert said[:3] == [None, None, None]
+    assert ["never reaches max_threshold" in text for text in said[3]] == [True]
 
 
 def test_the_map_is_of_the_group_that_is_named(

@@ -296,14 +296,9 @@ class _Summary:
 
 
 def _ends(data: xr.Dataset, fields: Sequence[str]) -> list[dict[str, Any]]:
-    """The values of the varied fields at the first and at the last point of a sweep."""
-    import numpy as np
-
-    columns = {name: data[name].values for name in fields}
-    return [
-        {name: np.asarray(values.flat[i]).item() for name, values in columns.items()}
-        for i in (0, -1)
-    ]
+    """The least values of all varied fields, and the greatest; words are in alphabetical order."""
+    values = {name: data[name].values.ravel().tolist() for name in fields}
+    return [{name: end(column) for name, column in values.items()} for end in (min, max)]
 
 
 def _reasons(data: xr.Dataset) -> list[str]:

@@ -1,4 +1,4 @@
-"""Says which of a study's varied fields have no effect, such as the ``alpha`` of a Reno flow."""
+"""Says which keys have no effect at any point of a study, such as the ``alpha`` of a Reno flow."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ __all__ = ["sentences"]
 def sentences(scenario: Scenario, points: Sequence[Mapping[str, Any]]) -> list[str]:
     """What ``predict`` says about keys without effect at each of ``points``.
 
-    A point maps the names of varied fields, such as ``flow.reno.alpha``, to their values. A key may
-    have an effect at some of the points only, for example one of RED at large buffers: there is no
-    sentence about such a key. Points whose values are not allowed together are left out. If the
-    congestion control varies, the result is empty, because it decides which keys have an effect.
+    A point maps the names of varied fields, such as ``flow.reno.alpha``, to their values.
+    ``points`` are the one with the least values of all fields and the one with the greatest. A key
+    may have an effect at some of the points only, for example one of RED at large buffers: there is
+    no sentence about such a key. The sentences about RED have the buffer and the threshold in them.
+    So if both points have the same sentence, it is true of all points between them. Points whose
+    values are not allowed together are left out. If the congestion control varies, the result is
+    empty, because it decides which keys have an effect.
     """
     if any(name.endswith(".law") for point in points for name in point):
         return []
