@@ -1,6 +1,7 @@
 """Different packet sizes of trace and scenario: the same bytes as another number of packets."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -165,6 +166,9 @@ def test_a_lower_bound_of_the_buffer_is_none_too_large_if_packets_differ_in_size
         assert found.capacity.high == np.inf
         assert found.buffer.low < found.buffer.value <= 47.0
         assert "packets of the mean size are counted" in found.buffer.how
+        said = re.findall(r"([\d.]+) pkt are a lower bound, because (.*)", found.buffer.how)
+        assert [float(number) for number, _ in said] == [float(f"{found.buffer.low:.3g}")]
+        assert said[0][1].endswith("packets differ in size")
 
 
 def test_a_time_with_small_packets_only_does_not_make_the_capacity_a_lower_bound() -> None:

@@ -91,19 +91,20 @@ def buffer_of(
     longest_queue = wait * rate
     if lost:  # a mean or a sample can miss the longest queue of its interval
         bound = "packets were lost, but an interval's RTT is not its largest: a lower bound"
-    # the same without the part of the wait that may be noise; if there is any, the range is wider
+    # The least number of packets that may have waited. A part of the wait may be noise, and as many
+    # bytes are fewer packets if these are large.
     noise = noise_of(trace, waits, 1.0 / rate)
-    without_noise = max(wait - noise, 0.0) * rate
-    if without_noise < longest_queue:
-        noisy = f"{without_noise:.3g} pkt are a lower bound, because RTTs vary by noise or bursts"
-        bound = f"{bound.removesuffix(': a lower bound')}, so the buffer may be larger; {noisy}"
-    if largest_size > 1.0:  # as many bytes are fewer packets if these are large
-        without_noise /= largest_size
-        fewest = f"{without_noise:.3g} pkt are a lower bound, because they differ in size"
-        bound = f"{bound.removesuffix(': a lower bound')}; packets of the mean size are counted, "
-        bound += f"and {fewest}"
+    least = max(wait - noise, 0.0) * rate / largest_size
+    if least < longest_queue:
+        reasons = [
+            *(["RTTs vary by noise or bursts"] if noise > 0.0 else []),
+            *(["packets differ in size"] if largest_size > 1.0 else []),
+        ]
+        counted = "; packets of the mean size are counted" if largest_size > 1.0 else ""
+        bound = f"{bound.removesuffix(': a lower bound')}, so the buffer may be larger{counted}; "
+        bound += f"{least:.3g} pkt are a lower bound, because {' and '.join(reasons)}"
     how = f"({how} - base RTT) capacity; {bound}"
-    return Estimate(longest_queue, without_noise, np.inf, "pkt", how), random
+    return Estimate(longest_queue, least, np.inf, "pkt", how), random
 
 
 def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, int]:
