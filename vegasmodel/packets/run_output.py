@@ -204,10 +204,11 @@ def _rtts_of_flow(
     An ACK carries the sequence number of the last packet that the receiver has got in order. If
     this number is higher than in all earlier ACKs, the time since the packet with this number was
     sent is an RTT. But ACKs that also acknowledge a packet that was sent more than once are left
-    out: such an ACK came only after a lost packet had been sent again, so the time is too long.
+    out: such an ACK came only after a lost packet had been sent again, so the time is too long. The
+    ACK of a smaller packet, such as a SYN, is left out, too: its RTT is shorter.
 
-    ``time`` (s) and ``seq`` have the times and the sequence numbers of data packets and ACKs.
-    ``is_data`` is true for data packets.
+    ``time`` (s), ``seq`` and ``sizes`` (bytes) have the times, the sequence numbers and the sizes
+    of data packets and ACKs. ``is_data`` is true for data packets.
     """
     sent, sent_at = seq[is_data], time[is_data]
     acked, acked_at = seq[~is_data], time[~is_data]
