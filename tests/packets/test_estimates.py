@@ -413,3 +413,4 @@ def test_the_range_of_alpha_has_no_end_if_losses_keep_the_backlog_below_it() -> 
     alpha = found["flow[1].alpha"]
     assert alpha.value < 2.0 < alpha.high == math.inf
     assert "alpha may be larger" in alpha.how
+    assert "alpha is at most" not in alpha.how

@@ -339,8 +339,10 @@ def _alphas(
         backlog = (window[:, i] * np.maximum(rtt[:, i] - base, 0.0))[known] / over[known]
         low, middle, high = np.quantile(backlog, [0.25, 0.5, 0.75])
         how = "W (RTT - baseRTT) / baseRTT" if name in over_base else "W (RTT - baseRTT) / RTT"
-        how += ", second half; if the source is Vegas, alpha is at most this backlog, and beta at "
-        how += "least; beside flows that fill the queue it is near beta, and alpha may be far lower"
+        # losses may keep the backlog below alpha
+        at_most = "" if lost_later(trace, name) else "alpha is at most this backlog, and "
+        how += f", second half; if the source is Vegas, {at_most}beta is at least this backlog; "
+        how += "beside flows that fill the queue it is near beta, and alpha may be far lower"
         how += _doubts(trace, i, float(low), float(high))
         result[name] = Estimate(float(middle), float(low), float(high), "pkt", how)
     return result
