@@ -112,24 +112,27 @@ def count(name: str, value: Any, low: int = 1, high: int = MAX_COUNT) -> int:
     return int(value)
 
 
-def fit(each: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> None:
+def expect_broadcast(
+    arrays: Mapping[str, Any], without_flows: Mapping[str, Any] | None = None
+) -> None:
     """Raise ``FieldError``, with the arrays' names and shapes, unless the arrays broadcast.
 
-    Each array in ``each`` has one entry per flow along its last axis, [..., n]. The arrays in
-    ``whole``, such as a link's capacity, have no axis for the flows, [...]. Without ``whole``, the
-    arrays in ``each`` may have any shapes that broadcast. ``None`` stands for an argument that was
-    not given; it is ignored.
+    The shapes of ``arrays`` must broadcast as in NumPy. The arrays in ``without_flows``, such as a
+    link's capacity, lack the axis of the flows, which is then the last axis of ``arrays``. So a
+    shape [...] in ``without_flows`` counts as [..., 1].
+
+    Both map names to values. ``None`` stands for an argument that was not given; it is ignored.
     """
-    per_flow = {name: _shape(value) for name, value in each.items() if value is not None}
-    per_link = {name: _shape(value) for name, value in (whole or {}).items()}
+    full = {name: _shape(value) for name, value in arrays.items() if value is not None}
+    short = {name: _shape(value) for name, value in (without_flows or {}).items()}
     try:
-        np.broadcast_shapes((1,), *per_flow.values(), *((*shape, 1) for shape in per_link.values()))
+        np.broadcast_shapes(*full.values(), *((*shape, 1) for shape in short.values()))
     except ValueError:
-        shapes = {name: shape for name, shape in (per_flow | per_link).items() if shape}
+        shapes = {name: shape for name, shape in (full | short).items() if shape}
         shapes_shown = ", ".join(map(str, shapes.values()))
         allowed = "shapes that broadcast"
-        if per_link:
-            allowed = f"{allowed}: {_in_words(per_flow)} [..., n], and {_in_words(per_link)} [...]"
+        if short:
+            allowed = f"{allowed}: {_in_words(full)} [..., n], and {_in_words(short)} [...]"
         raise FieldError(_in_words(shapes), f"shapes {shapes_shown}", allowed) from None
 
 
@@ -169,7 +172,7 @@ def broadcast(function: T) -> T:
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
-        fit({**dict(zip(names, args, strict=False)), **given})
+        expect_broadcast({**dict(zip(names, args, strict=False)), **given})
         return function(*args, **given)
 
     return cast("T", call)

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
-from vegasmodel.equilibrium._checks import fit, floats, some_flow
+from vegasmodel.equilibrium._checks import expect_broadcast, floats, some_flow
 from vegasmodel.equilibrium._jax_arrays import is_jax, need_float64, sum_of_others
 from vegasmodel.equilibrium._solution import Equilibrium
 from vegasmodel.fields.errors import FieldError
@@ -58,7 +58,7 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
     need_float64()
     # the solver needs four arrays; without an rtt, x stands in its place, and no equation uses it
     named = {"alpha": alpha, "x": x, "rtt": rtt if linux else x, "c": c}
-    fit({"alpha": alpha, "x": x, "rtt": rtt}, {"c": c})
+    expect_broadcast({"alpha": alpha, "x": x, "rtt": rtt}, {"c": c})
     some_flow(alpha=alpha, x=x, rtt=rtt)
     args = [
         jnp.asarray(_real(name, a) if is_jax(a) else floats(name, a), dtype=jnp.float64)

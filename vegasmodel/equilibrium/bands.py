@@ -39,7 +39,7 @@ from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import (
     VARIANTS,
     count,
-    fit,
+    expect_broadcast,
     numbers,
     ordered,
     positive,
@@ -76,7 +76,7 @@ def equilibria(
     is no equilibrium.
     """
     word("variant", variant, VARIANTS)
-    fit({"alpha": alpha, "beta": beta, "over_estimate": over_estimate, "rtt": rtt})
+    expect_broadcast({"alpha": alpha, "beta": beta, "over_estimate": over_estimate, "rtt": rtt})
     lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
     c = float(positive("capacity", capacity))
     x = numbers("over_estimate", over_estimate, -math.inf)
@@ -304,7 +304,7 @@ class Band:
         flow i per packet of backlog, as in equation (11) of Boutremans and Le Boudec. Raises
         ``FieldError`` if ``rates`` does not fit the shape [n].
         """
-        fit({"rates": rates, "over_estimate": self.x})
+        expect_broadcast({"rates": rates, "over_estimate": self.x})
         return np.asarray(np.asarray(rates, dtype=np.float64) * self._backlog_over_rate(delay))
 
     @kinds.checked

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import secular
-from vegasmodel.equilibrium._checks import VARIANTS, fit, numbers, positive, word
+from vegasmodel.equilibrium._checks import VARIANTS, expect_broadcast, numbers, positive, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.fields import kinds
 from vegasmodel.fields.errors import FieldError
@@ -50,7 +50,7 @@ def reckoned(
     """
     word("variant", variant, VARIANTS)
     c = float(positive("capacity", capacity))
-    fit({"windows": windows, "over_estimate": over_estimate, "rtt": rtt})
+    expect_broadcast({"windows": windows, "over_estimate": over_estimate, "rtt": rtt})
     W, d = numbers("windows", windows), positive("rtt", rtt)
     x = numbers("over_estimate", over_estimate, -np.inf)
     full = (W / d).sum(axis=-1) > c
@@ -82,7 +82,7 @@ def drift(
     ``reckoned``.
     """
     limits = {"lower": lower, "upper": upper}
-    fit({"windows": windows, **limits, "over_estimate": over_estimate, "rtt": rtt})
+    expect_broadcast({"windows": windows, **limits, "over_estimate": over_estimate, "rtt": rtt})
     diff, _ = reckoned(windows, over_estimate, capacity, rtt, variant)
     low, high = numbers("lower", lower), numbers("upper", upper, infinite=True)
     below, above = diff < low, diff > high

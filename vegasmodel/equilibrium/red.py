@@ -32,7 +32,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.equilibrium._checks import broadcast, fit, numbers, positive, sender, word
+from vegasmodel.equilibrium._checks import (
+    broadcast,
+    expect_broadcast,
+    numbers,
+    positive,
+    sender,
+    word,
+)
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.equilibrium._loss_formulas import coarse_timeout, square_root
 from vegasmodel.fields import kinds
@@ -126,7 +133,9 @@ class Flows:
     timeout: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        fit({field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
+        expect_broadcast(
+            {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        )
         sender(self, cut=True)
 
 

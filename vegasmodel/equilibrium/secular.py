@@ -26,7 +26,14 @@ from typing import Any, cast
 import numpy as np
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
-from vegasmodel.equilibrium._checks import VARIANTS, fit, floats, rtt_of, some_flow, word
+from vegasmodel.equilibrium._checks import (
+    VARIANTS,
+    expect_broadcast,
+    floats,
+    rtt_of,
+    some_flow,
+    word,
+)
 from vegasmodel.equilibrium._jax_arrays import is_jax
 from vegasmodel.equilibrium._solution import Equilibrium as Equilibrium
 from vegasmodel.stacks import find
@@ -158,7 +165,7 @@ def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, An
     is no flow.
     """
     alpha, x, c = floats("alpha", alpha), floats("x", x), floats("c", c)
-    fit({"alpha": alpha, "x": x, "rtt": rtt}, {"c": c})
+    expect_broadcast({"alpha": alpha, "x": x, "rtt": rtt}, {"c": c})
     some_flow(alpha=alpha, x=x, rtt=rtt)
     rtt = x if rtt is None else floats("rtt", rtt)
     shape = np.broadcast_shapes((1,), alpha.shape, x.shape, rtt.shape, (*c.shape, 1))
