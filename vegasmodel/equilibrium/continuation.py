@@ -235,9 +235,10 @@ class _Curve:
     def in_plane(self, guess: Floats, across: Floats) -> Floats | None:
         """The point at which the curve of solutions crosses a plane, or None if none is found.
 
-        The next point of the curve is found in this way, even where the curve turns back. The plane
-        goes through the point ``guess``, and the vector ``across`` is perpendicular to the plane.
-        Newton's method starts at ``guess``.
+        The plane goes through the point ``guess``, and the vector ``across`` is perpendicular to
+        the plane. Newton's method starts at ``guess``. To find the next point of the curve, the
+        caller makes the plane perpendicular to the tangent. The parameter p is then not fixed, so
+        the point is found even near a fold, where p turns back.
         """
         u = guess
         for _ in range(NEWTON_STEPS):
@@ -269,8 +270,10 @@ class _Curve:
         """The fold within one step along the curve: there the parameter p is greatest or least.
 
         The step starts at the point ``u`` and goes the distance ``length`` in the direction
-        ``tangent``. At the fold p stops rising and begins to fall, or the other way round. The
-        result is None if the curve is not found everywhere within the step.
+        ``tangent``. At the fold p stops rising and begins to fall, or the other way round. So the
+        tangent's component along p changes its sign there. The result is None if Brent's method
+        cannot find this change: a point of the curve is not found on the way, or the component has
+        the same sign at both ends of the step.
         """
         from scipy.optimize import brentq
 
@@ -287,7 +290,10 @@ class _Curve:
 
         try:
             brentq(rise_of_p, 0.0, length, xtol=1e-15, rtol=1e-14, maxiter=200)
-        except ValueError:  # NaN
+        except ValueError:  # ``rise_of_p`` is NaN, or has one sign at both ends
             return None
         v = latest * self.unit
-        return Fold(v[:-1], float(v[-1]), self.residual(latest), bool(tangent[-1] > 0))
+        greatest = bool(
+            tangent[-1] > 0
+        )  # p rises at the start of the step, so it falls after the fold
+        return Fold(v[:-1], float(v[-1]), self.residual(latest), greatest)
