@@ -49,6 +49,7 @@ __all__ = [
 
 Method = Literal["rounds", "pftk", "square-root"]
 METHODS = ("rounds", "pftk", "square-root")
+MAX_BRACKET = 1e9  # a search for a root goes no further than the first number from here on
 MAX_STEPS = 10_000  # of a search for a root: enough to halve any interval of floats to the end
 
 
@@ -123,7 +124,7 @@ def throughput(
     _check_link(p, capacity, buffer, method)
     numbers("queueing", queueing)
     if p == 1:
-        return 0.0  # of what is sent nothing arrives
+        return 0.0  # nothing of what is sent arrives
     source, law = _source(flow, p, capacity, buffer, queueing)
     if method == "rounds":
         return loss_rounds.goodput(source, law)
@@ -282,14 +283,16 @@ def _balance(
 def _root(falling: Callable[[float], float], guess: float, high: float) -> float:
     """The root of a falling function between 0, where it is positive, and ``high``.
 
-    The search begins between 0 and ``guess``, and goes on to larger numbers until the function is
-    not positive. If it is still positive at the end of the search, this end is returned: ``high``,
-    or a number above 1e9 if ``high`` is infinite.
+    The root is first bracketed. The function is evaluated at ``guess``, then at 4 times this
+    number, and so on, until it is not positive. Brent's method finds the root between the last two
+    of these numbers. No number beyond ``high`` is tried, and none after the first that is
+    ``MAX_BRACKET`` or more. If the function is positive even at the last number, this number is
+    returned in place of a root.
     """
     from scipy.optimize import brentq
 
     below, above = 0.0, min(guess, high)
-    while falling(above) > 0 and above < min(high, 1e9):
+    while falling(above) > 0 and above < min(high, MAX_BRACKET):
         below, above = above, min(4 * above, high)
     if falling(above) > 0:
         return above
