@@ -32,16 +32,17 @@ def _update_red_average(link: Queue, packets: float, queue: float) -> None:
     """Update RED's average queue when ``packets`` packets arrive at a queue of ``queue`` packets.
 
     The average is an exponential moving average with one step for each arriving packet. If the link
-    has been idle since the last arrival, the average first falls. It falls as if packets had
-    arrived at an empty queue during the idle time, one per transmission time.
+    has been idle, for ``link.idle`` seconds since the last arrival, the average first falls. It
+    falls as if packets had arrived at an empty queue during this time, one per transmission time.
     """
     idle_steps = np.floor(link.capacity * link.idle)  # transmission times in the idle time
     link.idle = 0.0
-    factor = 1.0 - link.weight  # of the difference that is left after a packet
+    kept = 1.0 - link.weight  # weight of the old average when one packet arrives
     if idle_steps > 0.0:
-        link.average *= factor**idle_steps
-    factor = factor if packets == 1.0 else factor**packets  # a power takes long to compute
-    link.average += (1.0 - factor) * (queue - link.average)
+        link.average *= kept**idle_steps
+    if packets != 1.0:  # the power is left out for one packet, because it takes long to compute
+        kept = kept**packets
+    link.average += (1.0 - kept) * (queue - link.average)
 
 
 @jit
@@ -81,8 +82,8 @@ def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[flo
 
     ``before`` is the queue that the first arrival finds, the packet in transmission included: the
     sum of the packets' sizes, in packets of the scenario's packet size. ``precedes`` matters if a
-    packet departs at the instant of the arrivals. It is 1 if ns-2 handles the arrivals first; they
-    then still find this packet in the queue.
+    packet departs at the instant of the arrivals. It is 1 if the arrivals precede this departure in
+    ns-2; they then still find the departing packet in the queue.
     """
     # RED looks at the packets that wait, without the one in transmission
     at_link = before * link.packets_per_work
@@ -127,10 +128,15 @@ def random_drops(
     each packet with the same probability. The number of packets from one such loss to the next is
     drawn at random (``draw_next_loss``).
 
-    ``before`` is the queue that the first arrival finds, as in ``_red``. ``data`` is 1 for data
-    packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if these arrivals
-    still find a packet that departs at the same instant (``_red``). ``capable`` is 1 if the packets
-    can be marked (ECN).
+    - ``before``: the queue that the first arrival finds, the packet in transmission included. It is
+      the sum of the packets' sizes, in packets of the scenario's packet size.
+    - ``data``: 1 for data packets, 0 for ACKs; random loss does not affect ACKs.
+    - ``precedes``: 1 if these arrivals precede a departure at the same instant. They then still
+      find the departing packet in the queue (``_red``).
+    - ``capable``: 1 if the packets can be marked (ECN). If the queue has ECN, too, RED marks them
+      instead of dropping them, but only while its drop probability is at most ``mark_limit``.
+
+    ``loss_hazard`` is above 0 if the link has random loss (``draw_next_loss``).
     """
     lost, picked = 0.0, 0.0
     if link.loss_hazard > 0.0 and data:

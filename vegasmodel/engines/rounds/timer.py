@@ -92,12 +92,18 @@ def timeout(f: Sender) -> float:
 def arm(f: Sender, now: float) -> None:
     """Restart the retransmission timer at the time ``now``.
 
-    A kernel's timer (``timer_wheel``) expires only at certain ticks of the host's clock
-    (``expiry``). If Linux would send a tail loss probe before the timeout, the timer is set for the
-    probe instead, two smoothed RTTs from now and a little more. If the window is below two packets,
-    only one is in flight. The receiver may delay its ACK, so the sender then waits 0.2 s more.
-    Linux sends no probe in a recovery, while it knows of missing packets, or before its first RTT
-    sample. It sends no second probe before all packets up to the first probe are acknowledged.
+    In ns-2 it expires exactly when the timeout is over. A timer of Linux (``timer_wheel``) expires
+    only at certain ticks of the host's clock (``expiry``).
+
+    Linux may send a tail loss probe before the timeout; the timer is then set for the probe
+    instead. The probe is sent two smoothed RTTs from now, plus ``TIMEOUT_MIN`` (2 ms). If the
+    window is below two packets, only one packet is in flight, and the receiver may delay its ACK.
+    So the sender then adds ``MIN_RTO`` (0.2 s) in place of ``TIMEOUT_MIN``. Linux sends no probe
+
+    - before its first RTT sample,
+    - in a recovery, or while it knows of missing packets,
+    - while it sends the packets again that were in flight at a timeout,
+    - while a packet up to the last probe is not acknowledged.
     """
     pause = timeout(f)
     f.deadline, f.timer_kind = now + pause, RETRANSMIT
@@ -107,7 +113,6 @@ def arm(f: Sender, now: float) -> None:
     if not f.tail_probe or f.phase != OPEN or f.holes > 0 or f.mean_rtt == 0.0:
         return
     to_probe = 2.0 * f.mean_rtt + (MIN_RTO if f.cwnd < 2.0 else TIMEOUT_MIN)  # seconds
-    # while the sender repairs the losses that led to a timeout, it sends no probe
     after_timeout = f.timed_out and f.acked < f.recover
     if to_probe < pause and f.acked >= f.probed and not after_timeout:
         f.deadline, f.timer_kind = expiry(f, now, to_probe), TAIL_PROBE
