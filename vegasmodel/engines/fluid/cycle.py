@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 CLOSE = 1e-9  # windows count as equal if they differ by at most this part of the largest
 NUDGE = 1e-4  # part of a window: by so much ``_jacobian`` changes a window for finite differences
 KINK = 1e-2  # part of this change: a larger second difference of the map shows a kink or a jump
-LONGEST = 8  # greatest number of overflows in a cycle
+MOST_OVERFLOWS = 8  # greatest number of overflows in a cycle
 OVERFLOWS = 64  # overflows before Newton's method is first tried, and in each block of an average
 BLOCKS = 16  # blocks of an average, from whose scatter its standard error is computed
 LONGEST_WAIT = 1e4  # round trips to wait for an overflow, or for windows to come to rest
@@ -117,7 +117,7 @@ class _Motion:
             copied.window[:] = window
         return copied
 
-    def slowest(self, state: State) -> float:
+    def longest_rtt(self, state: State) -> float:
         """The longest RTT of any flow at the queueing delay of ``state``, in seconds."""
         return float(self.flows.rtt.max() + state.clock[1])
 
@@ -146,6 +146,9 @@ def limit_cycle(
     compares the windows at the beginning and at the end of longer and longer intervals of time. If
     they still differ for an interval of about ``longest`` round trips (default ``LONGEST_WAIT``),
     the search fails. ``steady.steady`` explains what ``longest`` means there.
+
+    If the search fails, the result is ``LimitCycle.failed``: its numbers are NaN, and its
+    ``status`` says why.
 
     Raises ``ValueError`` for a wrong argument, if the model cannot simulate the scenario, or if a
     function of a user's law returns an unusable number.
@@ -184,7 +187,7 @@ def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
     trips = 16.0
     while trips <= longest:
         old = state.window.copy()
-        end = state.clock[0] + trips * motion.slowest(state)
+        end = state.clock[0] + trips * motion.longest_rtt(state)
         code = motion.integrate(state, end, until_loss=True, tally=motion.tally)
         if code != Status.DONE:
             return code
@@ -202,7 +205,7 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
     windows grows or shrinks in this time. They are the eigenvalues of a Jacobian matrix, which
     holds the derivatives of the windows after the round trip with respect to the windows before it.
     """
-    trip = motion.slowest(state)
+    trip = motion.longest_rtt(state)
 
     def after_trip(window: Floats) -> Floats:
         """The windows one round trip later, if they are ``window`` now."""
@@ -228,6 +231,10 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
     The function simulates until the windows after an overflow equal those after an earlier one. If
     this does not happen for many overflows, Newton's method looks for a cycle. If it finds none,
     and the simulation still does not repeat, the result holds averages over many overflows.
+
+    In two cases there is no such result. If overflows cease, the windows may come to rest: the
+    result is then a fixed point, or a failure if they do not (``_end``). If a cycle takes almost no
+    time, cutting the windows does not end the overflow, and the result is a failure.
     """
     latest: list[Floats] = [state.window.copy()]  # windows after the latest overflows
     begin = state.clock[0]  # time of the first overflow
@@ -236,24 +243,24 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
 
     def to_next_overflow(state: State, tally: Tally) -> int:
         """Simulate up to the next overflow; returns the code that says how this ended."""
-        end = state.clock[0] + longest * motion.slowest(state)
+        end = state.clock[0] + longest * motion.longest_rtt(state)
         return motion.integrate(state, end, until_loss=True, tally=tally)
 
-    while count < 2 * OVERFLOWS or state.clock[0] - begin < LASTING * motion.slowest(state):
+    while count < 2 * OVERFLOWS or state.clock[0] - begin < LASTING * motion.longest_rtt(state):
         before = state.clock[0]
         code = to_next_overflow(state, motion.tally)
         if code != Status.OVERFLOW:
             return _end(motion, state, code, longest)
         count += 1
-        latest = [*latest[-LONGEST:], state.window.copy()]
+        latest = [*latest[-MOST_OVERFLOWS:], state.window.copy()]
         for k in range(1, len(latest)):  # are the windows those of k overflows before?
             if np.abs(latest[-1] - latest[-1 - k]).max() <= CLOSE * max(1.0, latest[-1].max()):
-                if state.clock[0] - before < INSTANT * motion.slowest(state):
+                if state.clock[0] - before < INSTANT * motion.longest_rtt(state):
                     return LimitCycle.failed(motion.n, Status.STUCK.reason)
                 return _periodic(motion, state, k, to_next_overflow)
         if count == attempt:
             attempt *= 4
-            for k in range(1, LONGEST + 1):
+            for k in range(1, MOST_OVERFLOWS + 1):
                 found = _newton(motion, state, k, to_next_overflow)
                 if found is not None:
                     return _periodic(motion, found, k, to_next_overflow)
