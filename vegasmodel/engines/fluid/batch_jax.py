@@ -33,8 +33,9 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
     """Simulate all scenarios of a batch; returns the arrays of which ``BatchRun`` consists.
 
     The arrays have the shape [scenario, flow] or [scenario]. ``losers`` says which flows lose
-    packets at an overflow (``continuous.run``). ``step`` is the usual length of a step divided by
-    the shortest round trip. ``chunk`` is the number of scenarios that are simulated together.
+    packets at an overflow, as a number (``passes_jax._lose``). ``step`` is the usual length of a
+    step divided by the shortest round trip. ``chunk`` is the number of scenarios that are simulated
+    together.
     """
     n = cases.capacity.size
     on_cpu = jax.default_backend() == "cpu"
@@ -94,15 +95,22 @@ def _compiled(
 ) -> tuple[Callable[[Batch], Any], Callable[[Batch, float, Any, int], Any]]:
     """Two compiled functions: one makes the scenarios' initial states, the other advances them.
 
-    The second one advances each scenario by a given number of passes; in most passes it makes one
-    step (``one_pass``). It makes fewer passes if the scenario reaches the end of its run before.
-    ``losers`` says which flows lose packets at an overflow.
+    They are called as ``begin_all(cases)`` and ``advance_all(cases, fraction, states, passes)``.
+    The second makes a given number of passes of its loop, or fewer for a scenario whose run ends
+    before. A pass of the loop usually makes one time step. The other passes only find out where the
+    next step must end, or the queueing delay after windows have jumped (``one_pass``). Passes are
+    counted, and not time, because all scenarios make their passes together, but steps differ in
+    length.
+
+    ``losers`` says which flows lose packets at an overflow (``passes_jax._lose``): it is 0, 1 or 2.
+    The compiled code is for this number only.
     """
 
     def advance(case: Batch, fraction: Array, y: Moving, passes: Array) -> Moving:
         """Advance one scenario by this number of passes, or to the end of its run.
 
-        ``y`` is its state.  Most passes make one time step (``one_pass``).
+        ``y`` is its state. ``fraction`` is the usual length of a step divided by the shortest round
+        trip.
         """
         # ``a`` is the state, and the number of passes so far
         moved: Moving = jax.lax.while_loop(
@@ -112,8 +120,8 @@ def _compiled(
         )[0]
         return moved
 
-    # Both functions take all scenarios at once, along the last axis of each array. ``fraction`` and
-    # ``passes`` are one number for all scenarios.
+    # ``vmap`` makes functions of one scenario into functions of many, which are entries along the
+    # last axis of each array. ``fraction`` and ``passes`` are one number for all scenarios.
     begin_all = jax.vmap(begin, in_axes=-1, out_axes=-1)
     advance_all = jax.vmap(advance, in_axes=(-1, None, -1, None), out_axes=-1)
     return jax.jit(begin_all), jax.jit(advance_all)
