@@ -93,11 +93,12 @@ def _every_ack_arrives(scenario: Scenario, outcomes: Sequence[Totals]) -> Assump
 
 
 def _base_rtt_too_low(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
-    """The assumption that baseRTT is at least the RTT of the empty path; an empty list if it holds.
+    """The assumption that baseRTT is at least the RTT of the empty path, if it does not hold.
 
-    It does not hold if a flow's baseRTT was lower at the end of a run. In ns-2, Vegas's baseRTT can
-    fall so low after a timeout (``docs/ns2.md``). Flows with random delays (``delay_noise``) are
-    not examined: some of their packets can be faster than the RTT of the empty path.
+    The result is an empty tuple if it holds. It does not hold if a flow's baseRTT was lower at the
+    end of a run. In ns-2, Vegas's baseRTT can fall so low after a timeout (``docs/ns2.md``). Flows
+    with random delays (``delay_noise``) are not examined: some of their packets can be faster than
+    the RTT of the empty path.
     """
     rtt = np.array([m.rtt if m.flow.delay_noise == 0.0 else 0.0 for m in scenario.members])
     base = np.array([one.base for one in outcomes])  # NaN if loss-based

@@ -148,6 +148,15 @@ def _update(f: Sender, acks: float, now: float) -> None:
     """Compute ``cnt``, the number of ACKs after which the window grows by a packet.
 
     The function follows bictcp_update in the kernel. ``acks`` ACKs have arrived until ``now``.
+
+    A window W below the target (``_target``) has to reach it within a round trip, in which W ACKs
+    come. So ``cnt`` is W/(target - W). At or above the target, ``cnt`` is so large that the window
+    hardly grows. The top of this file says what ``cnt`` is before the first loss. If a Reno flow
+    would now have a larger window, ``cnt`` is at most so large that W reaches this window within a
+    round trip. All quotients are rounded down, as in the kernel.
+
+    If the window has not changed, nothing is computed for ``SAME_WINDOW`` seconds. With
+    ``cnt_once_a_tick``, as in Linux 6.1, ``cnt`` follows the target only once per clock tick.
     """
     window = np.floor(f.cwnd)
     ticks = _ticks_at(f, now) - _ticks_at(f, f.counted)  # since ``cnt`` was last computed
@@ -155,10 +164,12 @@ def _update(f: Sender, acks: float, now: float) -> None:
     if f.last_cwnd == window and ticks * f.cubic_tick <= SAME_WINDOW:  # ``cnt`` is still valid
         return
     if f.epoch_start == NEVER or ticks > 0.0 or not f.cnt_once_a_tick:
+        # by the target window
         f.last_cwnd, f.counted = window, now
         if f.epoch_start == NEVER:  # the first ACKs after a loss: CUBIC's curve begins
             f.epoch_start, f.reno_acks, f.reno_cwnd = now, acks, window
             f.origin_point = max(f.last_max, window)
+            # the time K after which the target is ``origin_point``
             f.cubic_k = float(cubic_root(CUBE_FACTOR * int(f.origin_point - window)))
         target = _target(f, now)
         f.cnt = WINDOWS_AT_TARGET * window

@@ -183,9 +183,9 @@ def _noise(net: Net, f: Sender, h: Hop, back: float, sent_at: float) -> float:
     """Draw the random delay, in seconds, of a packet or an ACK.
 
     Without this delay it would arrive at the time ``back``. For ns-2, the access link in front of
-    the flow's first link has the random delay, which may also be negative. No packet overtakes the
-    one before it. If the delay would let it do so, the packet arrives one transmission time of the
-    access link after the one before it (``avoidReordering_`` in delay.cc).
+    the flow's first link has the random delay. It may also be negative, but not below -``f.slack``.
+    No packet overtakes the one before it. If the delay would let it do so, the packet arrives one
+    transmission time of the access link after the one before it (``avoidReordering_`` in delay.cc).
 
     In a burst, which leaves at ``sent_at``, all packets but the first have the same delay. The
     reason is that ns-2 draws a delay when a packet reaches the access link, but uses the delay that
@@ -203,10 +203,12 @@ def _noise(net: Net, f: Sender, h: Hop, back: float, sent_at: float) -> float:
     if h.last:
         arrival = max(h.latest, back + f.queue_wait * np.random.random())
     else:
-        # the second packet of a burst; it draws the delay of all later ones (NaN: not drawn yet)
-        second = sent_at == h.burst_at and math.isnan(h.burst_noise)
+        # The first packet of a burst draws its own delay, and the second that of all others.
+        # ``burst_noise`` is the latter; it is NaN until the second packet comes.
+        first = sent_at != h.burst_at
+        second = not first and math.isnan(h.burst_noise)
         late = h.burst_noise
-        if sent_at != h.burst_at or second:
+        if first or second:
             late = max(f.noise * np.random.normal(), -f.slack)
             h.burst_at, h.burst_noise = sent_at, late if second else math.nan
         arrival = back + late
