@@ -56,9 +56,11 @@ def frames(source: Source) -> Iterator[Frame]:
 
 
 def _records(source: Source) -> Iterator[Frame]:
-    """Yield the frames of a pcap file.
+    """Yield the frames of a pcap file, each as a ``Frame``.
 
-    The file begins with a header of 24 bytes.  A header of 16 bytes stands before each frame.
+    The file begins with a header of 24 bytes. Its last four bytes hold the link type. A header of
+    16 bytes stands before each frame. It holds four numbers: the time in whole seconds, the rest of
+    the time in ticks, the bytes captured of the frame, and the frame's length on the wire.
     """
     read = source.file.read
     header = read(24)
@@ -67,7 +69,7 @@ def _records(source: Source) -> Iterator[Frame]:
     order, tick = _MAGIC[header[:4]]
     link = struct.unpack(order + "I", header[20:24])[0] & 0xFFFF
     unpack, position = struct.Struct(order + "IIII").unpack, 24
-    source.cut_short = True  # the file ends inside a frame; the last line corrects this if not
+    source.cut_short = True  # stays so if the function returns at a frame that is not complete
     while len(record := read(16)) == 16:
         seconds, ticks, size, orig_len = unpack(record)
         if size > MAX_FRAME:
@@ -76,8 +78,9 @@ def _records(source: Source) -> Iterator[Frame]:
         if len(frame) < size:
             return
         position += 16 + size
+        # the length on the wire is at least the bytes captured, whatever the header says
         yield seconds + ticks * tick, link, frame, orig_len if orig_len > size else size
-    source.cut_short = len(record) > 0
+    source.cut_short = len(record) > 0  # the file ends within the header of a frame
 
 
 def _blocks(source: Source) -> Iterator[Frame]:

@@ -271,7 +271,7 @@ class Connections:
         return flow
 
     def _note_time(self, flow: Flow, end: int, kind: int) -> None:
-        """Note when a segment passed, because the time from new data to their ACK gives an RTT.
+        """Store when a segment passed, because the time from new data to their ACK gives an RTT.
 
         ``end`` is the number of the byte after the segment, and ``kind`` says whether its data are
         new (``segments.NEW``).  When a segment is sent again, the times of all segments in flight

@@ -122,10 +122,11 @@ class Tables(NamedTuple):
     flow_times: NDArray[np.float64]  # [flow, column] columns ``FIRST`` to ``LAST_ACK``
     flow_slots: NDArray[np.int64]
     received: NDArray[np.uint64]  # [flow, WORDS] a bit for each of the last packets: 1 if received
-    per_ack: NDArray[np.int64]  # [flow, 1 + MAX_PER_ACK] packets, by the number of them per ACK
+    per_ack: NDArray[np.int64]  # [flow, k] packets acknowledged by ACKs of k packets each
     link: NDArray[np.int64]  # [link, column] columns ``FROM`` to ``LAST_UID``
     link_times: NDArray[np.float64]  # [link] time of the latest event at the link, s
     link_slots: NDArray[np.int64]
+    # the latest transmissions at the sources, for RTTs; a hash table has their slots
     sent_key: NDArray[np.int64]  # [slot, 2] flow and sequence number of a transmission
     sent_time: NDArray[np.float64]  # [slot] the transmission's time, s; NaN if it must give no RTT
     words: NDArray[np.int64]  # [24] starts and ends of a line's words

@@ -330,6 +330,7 @@ class Flow:
         holes, filled = self.holes, 0
         if not holes or start >= holes[-1][1] or end <= holes[0][0]:
             return 0
+        # the last hole that begins at ``start`` or before; 1 << 62 is beyond the end of any hole
         i = max(bisect_right(holes, (start, 1 << 62)) - 1, 0)
         while i < len(holes) and holes[i][0] < end:
             low, high = holes[i]
