@@ -41,8 +41,8 @@ NEARLY_ALL = 0.9  # the part of the intervals that counts as nearly all of them
 EQUAL_RATES = 0.01
 FEW = 0.01  # part of all packets: the packet sizes of a flow that has fewer hardly matter
 # A trace may hold absurd numbers. Outside these limits they count as unknown.
-MOST_PACKETS = 1e15  # of one flow
-POSSIBLE_SIZES = 1.0, 1e6  # of a packet, B
+MOST_PACKETS = 1e15  # greatest number of packets of one flow
+POSSIBLE_SIZES = 1.0, 1e6  # least and greatest size of a packet, B
 # parts of the texts ``how``, which say how an estimate was found
 LARGER = "the capacity may be larger"
 OTHERS = "if the link carries other traffic, which the trace does not hold"
@@ -99,7 +99,7 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     rate, in_mean_size = _of_mean_size(trace, link, rate)
     counts, name = np.nan_to_num(rate) * lengths, trace.links[link]
     busy = known & (np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0)
-    packets, seconds = busy_periods(busy, counts, lengths)  # of each busy period
+    packets, seconds = busy_periods(busy, counts, lengths)  # two arrays over the busy periods
     largest = 0.0  # the largest rate in successive intervals, pkt/s; 0 if it cannot be used
     if _only_these_flows(trace, float(counts.sum())):
         largest = most_in_any_time(counts, lengths, _starts(trace))
@@ -306,7 +306,7 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
         return _at_least(trace, lacks, np.zeros((0, 2)), how)
     # the intervals in which packets surely waited, and those in which they may have waited
     busy, maybe_busy = (queued(trace, waits, surely=surely) & whole for surely in (True, False))
-    # of these, the busy periods in which no flow lacks a packet: their packets and seconds
+    # packets and seconds of the busy periods in these intervals in which no flow lacks a packet
     packets, seconds = busy_periods(busy & ~lacks, total * lengths, lengths)
     maybe = np.transpose(busy_periods(maybe_busy & ~lacks, total * lengths, lengths))
     if packets.sum() >= ENOUGH_PACKETS:

@@ -252,7 +252,8 @@ def _as_one(found: Mapping[str, Estimate], packet: float) -> dict[str, Estimate]
     remaining = sorted(found, key=lambda name: found[name].value)
     while remaining:
         first = found[remaining[0]]
-        largest_estimate = first.value + packet  # of the flows that get one RTT
+        # only flows with estimates up to this one can get the same RTT
+        largest_estimate = first.value + packet
         not_told_apart, low, high = [], first.low, first.high
         for name in remaining:
             each = found[name]

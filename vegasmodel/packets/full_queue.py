@@ -106,21 +106,27 @@ def longest_wait(trace: Trace, waits: Floats) -> Wait:
 def noise_of(trace: Trace, waits: Floats, packet: float) -> float:
     """By how much noise may make the largest delay minus the least one too long, s.
 
-    Noise is what hosts and other links add to a packet's RTT. It differs from one packet to the
-    next, but a queue grows and shrinks steadily, apart from bursts. So the second differences of a
-    flow's delays tell the standard deviation s of the noise: theirs is sqrt(6) times as large.
-    Their median magnitude is used, because losses and stalls are rare. In an interval each flow may
-    add a packet to the queue, or several if one ACK acknowledges several. These bursts alone can
-    cause second differences of so many packets. So this number, times the time ``packet`` of one
-    packet, s, is subtracted (as a square, like variances).
+    Noise is what hosts and other links add to a packet's RTT. Its standard deviation s is computed
+    for each flow, and from s the error of the two extreme delays. The result is the median over the
+    flows. ``waits`` has the queueing delays of the flows, s: [time, flow].
 
-    The largest of m delays is too long by about s sqrt(2 ln m), and the least of n delays too short
-    by s sqrt(2 ln n). For normal values these are the first terms of the expected extremes, which
-    are a little smaller. Here m is the number of a flow's delays from one loss to the next, and n
-    that of all its delays.
+    **The standard deviation.** Noise differs from one packet to the next, but a queue grows and
+    shrinks steadily, apart from bursts. So the second differences of a flow's delays come from the
+    noise. If the noise of different packets is independent, their standard deviation is sqrt(6) s.
+    It is computed from their median magnitude, which rare losses and stalls do not change.
 
-    ``waits`` has the queueing delays of the flows, s: [time, flow]. The result is 0 if they do not
-    follow the queue (``follows_the_queue``), or if they are few.
+    In an interval each flow may add a packet to the queue, or several if one ACK acknowledges
+    several. These bursts alone can cause second differences of so many packets. So this number,
+    times the transmission time ``packet`` of one packet, s, is subtracted (as a square, like
+    variances).
+
+    **The extremes.** The largest of m delays is too long by about s sqrt(2 ln m), and the least of
+    n delays too short by s sqrt(2 ln n). For normal values these are the first terms of the
+    expected extremes, which are a little smaller. Here m is the number of a flow's delays from one
+    loss to the next, and n that of all its delays.
+
+    The result is 0 if the RTTs in the trace do not follow the queue (``follows_the_queue``), or if
+    every flow has fewer than ``MIN_DELAYS`` delays.
     """
     if not follows_the_queue(trace):
         return 0.0
