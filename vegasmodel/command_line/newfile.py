@@ -283,7 +283,17 @@ def _completed(table: dict[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fil
     guess.
 
     ``complete`` raises an error for the first key that it cannot estimate. So it is called again
-    and again, each time with one more key as a guess, until it raises no error.
+    and again, each time with one more guess, until it raises no error. What the next guess is
+    depends on the error:
+
+    - The trace does not tell a key that is required. This key is guessed, and with it all RTTs that
+      the trace does not tell.
+    - The RTT of a flow in the trace is less than the transmission times on its path. The RTT of
+      this flow, and others as short, are guessed in place of the estimates.
+    - An RTT that was guessed before is less than the transmission times on a link. All guesses of
+      RTTs are doubled.
+
+    Any other error is raised.
     """
     notes = Notes()  # a comment on each guess so far
     rtt = RTT  # the guess of all RTTs that are not known, s
@@ -292,17 +302,18 @@ def _completed(table: dict[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fil
             return (*complete(table, trace), notes)
         except FieldError as error:
             wrong = _split_key(error.key if isinstance(error, EstimateError) else error.field)
-            unguessed = None if wrong in notes else wrong  # None also if it is no key of a table
+            # the wrong key, or None if it is a guess already, or is no key of a table
+            unguessed = None if wrong in notes else wrong
             if unguessed and "required" in error.allowed:  # the trace does not tell it
                 notes |= {unguessed: GUESS} | {
                     ("flow", i, "rtt"): GUESS for i in _without_rtts(table, trace)
                 }
             elif unguessed and isinstance(error, EstimateError) and unguessed[2] == "rtt":
-                # the estimate is less than the transmission times on the path
+                # the RTT in the trace is less than the transmission times on the path
                 short = _with_short_rtts(table, trace, unguessed[1])
                 notes |= {("flow", i, "rtt"): TOO_SHORT for i in short}
             elif not any(key == "rtt" for _, _, key in notes) or rtt > LONGEST_GUESSED_RTT:
-                raise  # no larger guess of an RTT can help
+                raise  # no RTT is a guess, or the guess is as large as is allowed
             else:  # the guessed RTT is less than the transmission times on this link
                 rtt *= 2.0
         for kind, i, key in notes:

@@ -112,7 +112,13 @@ class OneOf:
     for_list: str = ""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Read the value by the rule for a number, a word or a table, whichever the value is."""
+        """Read the value by the rule for its kind: a number, a word or a table.
+
+        A text that is not the allowed word is read as a number, because a number may be written
+        with a unit, such as "80 ms". A table with a single key that ``tagged`` knows is read by the
+        rule for this key. Raises ``FieldError`` if no rule is for the value, or if its rule refuses
+        it.
+        """
         if isinstance(value, Mapping):
             if self.table is not None:
                 return self.table.read(value, where, packet_size)
