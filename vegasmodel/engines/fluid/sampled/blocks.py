@@ -67,7 +67,7 @@ def line_up_behind(
 def burst_is_block(
     flow: Sender, now: LinkState, c: float, queue: float, clean: float, passed: float
 ) -> None:
-    """Note that a burst of the flow arrives now: it is the flow's present block.
+    """Record that a burst of the flow arrives now: it becomes the flow's present block.
 
     A block is the packets that a flow has in flight, one behind the other. ``queue`` packets waited
     before the burst. RED accepted ``passed`` packets of the burst, and ``clean`` of these came

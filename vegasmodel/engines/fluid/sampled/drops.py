@@ -192,7 +192,10 @@ def admit_by_timer(flows: Table[Sender], i: int, now: LinkState, link: Bottlenec
     flow.extra = 0.0
     if found < sent:
         lose(flow, now, link, sent - found, 0.0)
-    for _ in range(int(min(np.ceil(found - free - WINDOW_ERROR), found))):
+    # the packets accepted beyond ``free``, the mean number of free places: each of them takes the
+    # place of a packet that would have arrived later
+    taken = min(np.ceil(found - free - WINDOW_ERROR), found)
+    for _ in range(int(taken)):
         other = victim(flows, now)
         if other != i:
             lose(flows[other], now, link, 1.0, 0.0)

@@ -65,11 +65,11 @@ def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
 def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
     """The sum of the flows' rates minus the capacity, in pkt/s, if the buffer were full.
 
-    If the result is positive, the buffer overflows. The packets in flight are those at present, and
-    the RTTs are those with the full buffer's queueing delay ``s_max``.
+    If the result is positive, the buffer overflows. A flow's rate is the number of its packets that
+    are now in flight, divided by its RTT at the full buffer's queueing delay ``s_max``.
     """
     f = -c
-    if flows[0].same_rtt:
+    if flows[0].same_rtt:  # every flow's record says whether all RTTs are equal
         return in_network(flows) / (flows[0].rtt + s_max) - c
     for i in range(len(flows)):
         flow = flows[i]
@@ -140,7 +140,7 @@ def delay_alone(flows: Table[Sender], s: float, c: float) -> float:
 
 @jit
 def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
-    """Note how many packets wait at the receiver for a delayed ACK: ``held_back``, at most one.
+    """Set ``held_back``: how many packets wait at the receiver for a delayed ACK, at most one.
 
     A receiver that delays its ACKs acknowledges every second packet (RFC 1122, 4.2.3.2). While the
     first of two packets waits for the second, it is neither in the queue nor on the link.
@@ -175,7 +175,7 @@ def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
 
 @jit
 def hold_back_from_train(flow: Sender, now: LinkState, delays: bool, h: float, c: float) -> None:
-    """When a round trip starts, note whether the receiver will hold back a packet after its train.
+    """When a round trip starts, set whether the receiver will hold back a packet after its train.
 
     If all RTTs are equal, a flow's packets follow one another as a train. If the window is odd, the
     last packet of the train waits at the receiver for the first packet of the next train. While it
