@@ -104,7 +104,7 @@ def unsupported(
     link, flows = scenario.links[0], scenario.flows
     reasons = {
         "more than one link": len(scenario.links) > 1,
-        # without ``red``, any RED queue is the next reason
+        # only with ``red``: without it the next entry excludes every RED queue
         "RED that marks packets (ecn)": red and isinstance(link.queue, Red) and link.queue.ecn,
         other: not isinstance(link.queue, queues),
         "random loss": link.loss > 0 and not random_loss,

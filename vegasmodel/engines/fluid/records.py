@@ -104,9 +104,15 @@ class Samples(NamedTuple):
 
 def empty_state(n: int) -> State:
     """The ``State`` of n flows at time 0, before any of them has started."""
-    none, never = np.zeros(n), np.full(n, np.inf)
+    zeros, infinite = np.zeros(n), np.full(n, np.inf)
     return State(
-        none, never, np.zeros(n, np.bool_), never.copy(), none.copy(), none.copy(), np.zeros(2)
+        zeros,  # window
+        infinite,  # over_estimate
+        np.zeros(n, np.bool_),  # in_slow_start
+        infinite.copy(),  # doubled
+        zeros.copy(),  # doubling_from
+        zeros.copy(),  # recovery_until
+        np.zeros(2),  # clock
     )
 
 
