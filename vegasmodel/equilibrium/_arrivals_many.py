@@ -83,9 +83,10 @@ def _jit(function: Any) -> Any:
 
 @_jit
 def _pole(delta: Floats, j: int) -> float:
-    """The queueing delay x_j just before the arrival of flow j, the pole of the flow's rate.
+    """The queueing delay x_j just before the arrival of flow j.
 
-    ``delta[i]`` is the queueing delay after the arrival of flow i. The first flow finds no queue.
+    The rate of the flow, alpha_j/(Delta - x_j), has a pole at the delay Delta = x_j. ``delta[i]``
+    is the queueing delay after the arrival of flow i. The first flow finds no queue.
     """
     return delta[j - 1] if j else 0.0
 

@@ -56,13 +56,17 @@ class _Limits:
     linux: bool
 
     def phi(self, g: Floats) -> tuple[Floats, Floats]:
-        """The rate of each of n flows per packet of its backlog, and its derivative times -1.
+        """The factors phi by which backlogs give rates, and the derivatives of phi times -1.
 
-        They are computed for m gaps, ``g`` [m]; both results have the shape [m, n]. A gap is the
-        queueing delay less the largest over-estimate of baseRTT. The derivative is with respect to
-        the gap.
+        The rate of flow i is phi_i times its backlog. With y_i = Delta - x_i, its over-estimate x_i
+        and the queueing delay Delta,
+
+            phi_i = 1/y_i,   in Linux phi_i = 1/(y_i (1 + y_i/baseRTT_i)).
+
+        They are computed for m gaps, ``g`` [m]; both results have the shape [m, n]. A gap is Delta
+        less the largest x. The derivatives are with respect to the gap.
         """
-        y = g[:, None] + (self.x.max() - self.x)  # the queueing delay less the over-estimate
+        y = g[:, None] + (self.x.max() - self.x)
         if not self.linux:
             return 1.0 / y, 1.0 / y**2
         base = self.rtt + self.x

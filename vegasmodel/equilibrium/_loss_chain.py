@@ -33,7 +33,7 @@ from vegasmodel.equilibrium._loss_formulas import waits_in_a_row
 from vegasmodel.equilibrium._loss_source import Recovery, Source
 from vegasmodel.metrics import Floats
 
-MAX_WINDOWS = 128  # of the chain: if ``top`` is larger, they are more than one packet apart
+MAX_WINDOWS = 128  # windows of the chain: if ``top`` is larger, they are over one packet apart
 DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
 # Least windows in packets from which the chain lets a window grow linearly. The first is for the
 # growth after a cut: three duplicate ACKs need a window of 4 packets, and half of it is 2. ns-2's

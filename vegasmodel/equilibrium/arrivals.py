@@ -38,7 +38,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.stacks import dead_zone, find
 
 MANY_FLOWS = 1000  # for more flows ``_arrivals_many`` is faster, although it loads a compiler
-LEAST_RATIO = 1e-12  # of the least to the greatest threshold: for ``_arrivals_many`` at least this
+LEAST_RATIO = 1e-12  # least threshold / greatest threshold: ``_arrivals_many`` needs this or more
 
 
 class Arrivals(NamedTuple):

@@ -144,7 +144,8 @@ def trace(
     # the unknowns ln x and ln w, and the parameter ln y, at which ``follow`` begins
     u, y = np.log([begin.x, begin.frequency]), min(max(math.log(begin.y), ends[0]), ends[1])
     low, high = math.log(x_range[0]), math.log(x_range[1])
-    halves = []  # of the boundary: with falling y at first, and with rising y
+    # the two halves of the boundary: y falls at first in one, and rises at first in the other
+    halves = []
     for rising in (False, True):
         branch = follow(
             _equations(make), u, y, ends, scale=np.ones(3), step=STEP, rising=rising, most=most,

@@ -46,7 +46,9 @@ class Cycle:
     window_reno: Floats  # [..., 7]
     length: Floats  # [..., 6] mini-cycles in each phase; they add up to N - 1
     duration: Floats  # [..., 6] seconds; half of the first and of the last mini-cycle included
-    a: Floats  # the mini-cycle in which the windows just fill the path, (11); below 1: none does
+    # the mini-cycle in which the sum of all windows has grown to mu T, the bandwidth-delay product,
+    # (11); below 1 if the sum is larger than mu T throughout the cycle
+    a: Floats
     b: Floats  # the mini-cycle in which Vegas stops growing, (16), or that of the loss
     N: Floats  # mini-cycles in a cycle, (10)
     period: Floats  # seconds from loss to loss
@@ -109,7 +111,7 @@ def cycle_of(
         window_reno=known(sums.R / n_R[..., None]),
         length=known(sums.length),
         duration=known(sums.mu_duration / mu[..., None]),
-        # (11): each of the windows grows by a packet per mini-cycle until they fill the path
+        # (11): each of the windows grows by a packet per mini-cycle until they add up to mu T
         a=known(1 + deficit / (n_V + n_R)),
         # (16): the phases "fill" and "grow" follow the first mini-cycle
         b=known(1 + sums.length[..., 0] + sums.length[..., 1]),

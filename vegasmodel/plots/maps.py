@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["every_nth", "heat", "on_axis"]
 
-MAX_TICKS = 9  # of an axis
-MAX_UNEVENNESS = 50.0  # of an axis: widest cell / narrowest cell, up to which all cells can be seen
+MAX_TICKS = 9  # greatest number of ticks on an axis
+MAX_UNEVENNESS = 50.0  # widest cell / narrowest cell of an axis up to which all are seen
 MAX_RATIO = 100.0  # the greatest ratio that has a colour of its own
 # the values of shares and of ratios at which contour lines are drawn
 CONTOUR_LEVELS = {"share": (0.25, 0.5, 0.75), "ratio": (0.5, 1.0, 2.0, 5.0, 10.0, 50.0)}
