@@ -304,13 +304,13 @@ def _assumptions_of_delayed(scenario: Scenario, lost: Floats) -> Sequence[Assump
     from vegasmodel.adapters import common, fluid_assumptions
     from vegasmodel.engines.fluid.continuous import in_packets
 
-    losers = lost[[not member.flow.delay_based for member in scenario.members]]
+    lost_by_loss_based = lost[[not member.flow.delay_based for member in scenario.members]]
     smooth = "windows change at every instant, as in the papers' equations"
     recovery = "every sender recovers from a loss within a round trip"
     left_out = common.left_out(scenario, random_loss=True)
     return [
         Assumption("whole-stack", not in_packets(scenario, None), smooth),
-        common.one_recovery(scenario, recovery, lost=bool(losers.any())),
+        common.one_recovery(scenario, recovery, lost=bool(lost_by_loss_based.any())),
         *(each for each in left_out if each.name not in fluid_assumptions.IN_EQUATIONS),
     ]
 

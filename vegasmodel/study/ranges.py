@@ -106,7 +106,10 @@ def other_threshold(scenario: Scenario, field: Field) -> float | None:
 
 
 def _thresholds(scenario: Scenario, field: Field, present: float) -> Range:
-    """The default range of a threshold of Vegas flows; ``present`` is its value in the scenario."""
+    """The default range of a threshold of Vegas flows; ``present`` is its value in the scenario.
+
+    If the other threshold keeps its value, the range ends there: alpha may not exceed beta.
+    """
     # The range begins at a quarter of a packet; for thresholds of many packets at 5 % of the
     # present value, because the search spreads its values with equal ratios.
     low, high = 0.25 if present < 5 else 0.05 * present, max(64.0, 4.0 * present)

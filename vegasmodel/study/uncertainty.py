@@ -139,7 +139,7 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     cases as ``sensitivity``.
     """
     inputs = of_errors(scenario, errors)
-    slopes, smooth, reason = _slopes(scenario, model, inputs)
+    slopes, agree, reason = _slopes(scenario, model, inputs)
     # [ratio, input] d ln(ratio)/d(input); the rows before these are for the flows' throughputs
     by_ratio = slopes[len(scenario.members) :]
     sds, answer = np.array([each.sd for each in inputs]), predict(scenario, model)
@@ -152,8 +152,8 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
         parts[name] = np.zeros(len(inputs)) if total == 0.0 else variance / total**2
     rough = tuple(
         each.name
-        for each, same_slopes, slope in zip(inputs, smooth, by_ratio.T, strict=True)
-        if not (same_slopes and _nearly_linear(scenario, model, each, slope, totals))
+        for each, same_with_both_steps, slope in zip(inputs, agree, by_ratio.T, strict=True)
+        if not (same_with_both_steps and _nearly_linear(scenario, model, each, slope, totals))
     )
     broken = _broken_assumptions(scenario, model, inputs, 1.0)
     return Uncertainty(
@@ -226,13 +226,13 @@ def _slopes(
     An input is one field, or several fields with the same error.  The results are the throughputs
     of all flows, followed by the throughput ratios of all pairs of groups.
 
-    The second value that is returned tells, for each input, whether its derivatives can be trusted.
-    They can if two step sizes give nearly the same derivatives.  The third value says why some
-    derivatives are NaN; it is ``None`` if none is.
+    The second value that is returned tells, for each input, whether two step sizes give nearly the
+    same derivatives; if they do not, the derivatives cannot be trusted.  The third value says why
+    some derivatives are NaN; it is ``None`` if none is.
     """
     if not isinstance(model, str) or model not in CLOSED_FORMS:
         raise FieldError("model", model, f"a closed form: {', '.join(CLOSED_FORMS)}")
-    columns, smooth, reasons = [], [], list[str]()
+    columns, agree, reasons = [], [], list[str]()
     for each in inputs:
         scale = 1.0 if each.share else max(*map(abs, each.values), each.sd)
         steps = (STEP * scale, STEP / 2 * scale)
@@ -241,14 +241,14 @@ def _slopes(
         columns.append(narrow)
         with np.errstate(invalid="ignore"):  # slopes are NaN where a flow gets nothing
             difference = np.abs(wide - narrow) * scale
-        smooth.append(
+        agree.append(
             bool(np.all(difference <= MAX_SLOPE_DIFFERENCE * (1.0 + np.abs(narrow) * scale)))
         )
     # if the unchanged scenario has no results either, this is the reason to report
     why_without_change = _log_results(scenario, model)[1] if reasons else ""
     return (
         np.array(columns).T,
-        tuple(smooth),
+        tuple(agree),
         why_without_change or few(reasons, clauses=True) or None,
     )
 
