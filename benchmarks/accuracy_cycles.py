@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--seed", type=at_least(0), default=SEED)
     options = parser.parse_args()
     errors: dict[str, list[float]] = {"fixed point": [], "periodic": [], "neither found": []}
-    far_off = 0  # how many answers "neither found" have an error of more than FAR_OFF
+    far_off = 0  # answers "neither found" that are off by more than FAR_OFF standard errors
     largest_residual = 0.0  # of the other answers, packets
     for k in range(options.cases):
         scenario = draw(options.seed, k)

@@ -84,6 +84,7 @@ def main() -> None:
         table = np.abs(errors)
         means, se = table.mean(axis=0), standard_error(table)
         cells = "".join(f"{m:9.1%} +- {e:5.1%}" for m, e in zip(means, se, strict=True))
+        # in how many cases the model with delay (column 1) has the smaller error
         nearer = int((table[:, 1] < table[:, 0]).sum())
         print(f"{family:10s}{len(table):6d}{cells}{nearer:6d}", flush=True)
     for name, engine in ENGINES.items():

@@ -71,8 +71,12 @@ def _htcp_loss(f: Any) -> tuple[float, ...]:
     """The law's stored numbers at a loss, in the order of ``state``.
 
     The law H-TCP chooses the factor by which it multiplies the window, as in ``htcp_beta_update``
-    of Linux.  It also makes the stored largest RTT smaller, so that old RTTs are forgotten.
+    of Linux.  The factor is baseRTT over the largest RTT, within 0.5 .. 0.8, if the throughput is
+    steady: at this loss and at the one before, it was within 20 % of that at the loss before it.
+    Otherwise, and if baseRTT is at most 10 ms, the factor is 0.5.  H-TCP also makes the
+    stored largest RTT smaller, so that old RTTs are forgotten.
     """
+    # whether the throughput is steady at this loss; ``adapts`` says whether it was at the last one
     steady = 0.8 * f.old_rate <= f.most_rate <= 1.2 * f.old_rate
     factor = 0.5
     if steady and f.adapts == 1.0 and f.base_rtt > 0.01 and f.most_rtt > 0.0:

@@ -1,8 +1,9 @@
 """Makes the page on Rate-Delay services with few NewReno flows, and with wrongly marked flows.
 
 A mark in each packet tells the router which of its two queues the packet belongs to.  The router is
-that of Podlesny and Williamson, which ns-3 runs; CBQ stands in for it in ns-2.  Relative fairness,
-or the index, is a Vegas flow's throughput over a NewReno flow's.
+that of Podlesny and Williamson, which ns-3 runs.  ns-2 lacks this router, so class-based queueing
+(CBQ) takes its place there.  Relative fairness, or the index, is a Vegas flow's throughput over a
+NewReno flow's.
 """
 
 from __future__ import annotations
