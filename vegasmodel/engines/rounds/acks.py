@@ -133,7 +133,7 @@ def add_hole(
             holes[f.holes - 1, AFTER] = first + in_hole
         else:
             holes[f.holes, FIRST], holes[f.holes, AFTER] = first, first + in_hole
-            holes[f.holes, SENT_AT], holes[f.holes, BEFORE_AT] = sent_at, f.received_at
+            holes[f.holes, SENT_AT], holes[f.holes, BEFORE_AT] = sent_at, f.arrival_sent_at
             holes[f.holes, KNOWN_LOST], holes[f.holes, NOT_RESENT] = 0.0, first
             holes[f.holes, LOST_AGAIN] = 0.0
             f.holes += 1
@@ -220,7 +220,7 @@ def fill_holes(
     end = first + count
     new = max(end - max(f.received, first), 0.0)
     if new > 0.0:
-        f.received_at = sent_at
+        f.arrival_sent_at = sent_at
     f.received = max(f.received, end)
     # ``first_filled`` is the row of the first hole that the packets can fill
     first_filled = _first_behind(f, holes, first)

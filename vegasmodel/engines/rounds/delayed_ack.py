@@ -205,30 +205,34 @@ def silent_packets(f: Sender, r: Receiver, first: float, packets: float, at: flo
 
 
 @jit
-def delay_ack(f: Sender, p: Parcel, now: float) -> float:
-    """Delay the ACK of a packet that has arrived at the receiver.
+def delay_new_ack(f: Sender, p: Parcel, now: float) -> float:
+    """Delay the ACK of the first packet of ``p``; the receiver misses no packet before it.
 
-    Returns the time at which the ACK would reach the sender without the delay. If a second packet
-    arrives before the delayed ACK is sent, one ACK acknowledges both. Only the second packet then
-    gives an RTT sample.
+    If a second packet arrives before the delayed ACK is sent, one ACK acknowledges both. Only the
+    second packet then gives an RTT sample. Returns the arrival time of the packet
+    (``begin_ack_delay``).
     """
-    end = delay_filled(f, p, now)
-    f.received, f.received_at = f.acked + 1.0, p.sent_at  # now this packet has arrived, too
-    return end
+    arrived_at = begin_ack_delay(f, p, now)
+    f.received, f.arrival_sent_at = f.acked + 1.0, p.sent_at  # record that the packet has arrived
+    return arrived_at
 
 
 @jit
-def delay_filled(f: Sender, p: Parcel, now: float) -> float:
-    """Delay the ACK of a packet that was missing and has now arrived.
+def begin_ack_delay(f: Sender, p: Parcel, now: float) -> float:
+    """Delay the ACK of the first packet of ``p``, and set the timer that ends the delay.
 
-    The caller has checked that the receiver has no packet with a higher number. Returns the time at
-    which the ACK would reach the sender without the delay. The packet stays in the list of missing
-    packets until the ACK is sent. Then ``losses.fill`` removes it.
+    The caller has checked that the receiver has no packet with a higher number. Returns the arrival
+    time of the packet, as this file counts it: the time at which its ACK would reach the sender
+    without the delay. From this time on the simulation looks for the flow's next event. This may be
+    the arrival of a second packet or the end of the delay.
+
+    If the packet was missing, it stays in the list of missing packets until the ACK is sent. Then
+    ``losses.fill`` removes it.
     """
-    end = acknowledge(f, p, 1.0, now, 0.0)  # without an RTT sample
+    arrived_at = acknowledge(f, p, 1.0, now, 0.0)  # without an RTT sample
     f.delack_packets = 1.0
-    _set_delack_timer(f, end)
-    return end
+    _set_delack_timer(f, arrived_at)
+    return arrived_at
 
 
 @rare
@@ -237,13 +241,13 @@ def delay_duplicate(f: Sender, p: Parcel, now: float) -> float:
 
     The receiver does so if it has no packet with a higher number. It treats the packet as the first
     of two packets in order (``DelAckSink::recv`` in tcp-sink.cc). When the next packet arrives, the
-    receiver sends one ACK for both at once. Returns the time at which the ACK would reach the
-    sender without the delay.
+    receiver sends one ACK for both at once. Returns the arrival time of the packet, as
+    ``begin_ack_delay`` does.
     """
-    end = acknowledge(f, p, 1.0, now, 0.0)
+    arrived_at = acknowledge(f, p, 1.0, now, 0.0)
     f.duplicate_held = True
-    _set_delack_timer(f, end)
-    return end
+    _set_delack_timer(f, arrived_at)
+    return arrived_at
 
 
 @jit

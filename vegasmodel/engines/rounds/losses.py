@@ -31,7 +31,7 @@ from vegasmodel.engines.rounds.acks import (
 from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.delayed_ack import (
     adapt_ato,
-    delay_filled,
+    begin_ack_delay,
     hold_duplicate,
     packets_per_ack,
 )
@@ -376,7 +376,7 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     """
     delays = packets_per_ack(f) > 1.0 and (f.delack_packets > 0.0 or received_beyond(f) == 0.0)
     if delays and f.delack_packets == 0.0:
-        return delay_filled(f, p, now)
+        return begin_ack_delay(f, p, now)
     acks = min(portion(p, now, step), holes[f.first_hole, AFTER] - f.acked)
     if f.phase == OPEN:
         acks = min(acks, acks_to_change(f))

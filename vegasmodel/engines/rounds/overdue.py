@@ -92,7 +92,7 @@ def check_at_filled(f: Sender, holes: Floats, end: float, sent_twice: float) -> 
     stale = f.stale < f.acked <= f.stale_end
     if f.acked > sent_twice and not stale:  # the last packet acknowledged was sent once
         # the sending time of this packet: of the last one before the next hole, or of the last one
-        sample = end - (holes[f.first_hole, BEFORE_AT] if f.holes > 0 else f.received_at)
+        sample = end - (holes[f.first_hole, BEFORE_AT] if f.holes > 0 else f.arrival_sent_at)
         f.rtt_sum += sample
         f.rtt_count += 1.0
         update_mean(f, sample, 1.0)

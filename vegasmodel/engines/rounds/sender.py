@@ -38,8 +38,8 @@ from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.delayed_ack import (
     adapt_ato,
     delack_expiry,
-    delay_ack,
     delay_duplicate,
+    delay_new_ack,
     packets_per_ack,
     pause_ended,
     sample_single,
@@ -166,7 +166,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     # number of packets that an ACK acknowledges, and number of those that arrive in the step
     each, ready = packets_per_ack(f), portion(p, now, step)
     if f.delack_packets + ready < each:
-        return delay_ack(f, p, now)
+        return delay_new_ack(f, p, now)
     f.marked, p.marked = max(f.marked, p.marked), 0
     _before_new_data(f)
     acks = ready if each == 1.0 else np.floor((f.delack_packets + ready) / each)
@@ -183,7 +183,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
         f.next = max(f.next, f.acked + each)  # a timeout had set it back (newack in ns-2's tcp.cc)
         end_round(f, now + until, in_flight(f) - each + 1.0, each)
     empties_flight = in_flight(f) <= each  # the first ACK acknowledges all packets in flight
-    f.received_at = p.sent_at
+    f.arrival_sent_at = p.sent_at
     packets = acks * each - f.delack_packets
     end = acknowledge(f, p, packets, now, acks if gives_sample else 0.0)
     f.received = f.acked + acks * each

@@ -66,7 +66,7 @@ def _words(text: str) -> tuple[str, ...]:
 SENDER = Kinds(
     _words("next high received first retransmit recover resent stale stale_end probed"),
     _words(
-        "received_at latest_sent_at changed since awaits_since time left_at wait_ends "
+        "arrival_sent_at latest_sent_at changed since awaits_since time left_at wait_ends "
         "delack_expires"
     ),
     _words("rtt_last mean_rtt rtt_deviation min_rtt base late"),
@@ -167,7 +167,7 @@ LEFT_OUT = {
     "parcel": (),
     # which packets have arrived follows from the sender's record and the packets on their way
     "receiver": _words(
-        "received received_at acked first_hole holes missing overdue_checks block block_time "
+        "received arrival_sent_at acked first_hole holes missing overdue_checks block block_time "
         "delayed_ack"
     ),
 }

@@ -118,7 +118,7 @@ class Sender(Mechanisms):
     high: float  # number of the first packet that was never sent
     acked: float  # number of the first packet that is not yet acknowledged
     received: float  # number of the first packet that neither arrived nor is known to be missing
-    received_at: float  # when the last packet that arrived for the first time was sent
+    arrival_sent_at: float  # sending time of the last packet that arrived for the first time
     cwnd: float  # congestion window, packets
     cwnd_cnt: float  # ACKs counted towards the next packet of cwnd (Linux's snd_cwnd_cnt)
     ssthresh: float  # packets
@@ -277,7 +277,7 @@ class Receiver:
     """
 
     received: float  # number of the first packet that neither arrived nor is known to be missing
-    received_at: float  # 0: only a sender needs to know when packets were sent
+    arrival_sent_at: float  # 0: only a sender needs to know when packets were sent
     acked: float  # number of the first packet that has not arrived
     first_hole: int  # row of the first hole, a range of missing packets
     holes: int  # row after that of the last hole; 0: there is none
