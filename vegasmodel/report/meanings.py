@@ -18,11 +18,15 @@ ASSUMPTIONS = MappingProxyType(
         "alike-in-class": "the flows of each class of a Rate-Delay link have the same law, RTT, "
         "alpha and beta, so they divide the rate of their class equally",
         "all-flows-present": "no flow starts after the warm-up, and none stops early",
-        "average-within-thresholds": "RED's average queue stays between two corners of its curve, "
-        "such as the thresholds, while the window of a single flow rises and is cut",
+        "average-within-thresholds": "RED's average queue stays on one straight piece of the curve "
+        "of RED's drop probability, for example between the two thresholds, while the window of a "
+        "single flow rises and is cut. Otherwise the mean drop probability is not that of the mean "
+        "queue",
         "base-rtt-above-propagation": "Vegas's baseRTT stays above the propagation delay",
-        "base-rtt-is-the-rtt": "Vegas's baseRTT is the RTT without queueing; `rate-delay` tests "
-        "how many packets a late flow of its class finds queued",
+        "base-rtt-is-the-rtt": "each Vegas flow's baseRTT is its RTT without queueing. With "
+        "`rate-delay` this fails if a flow starts after another Vegas flow of its class, counts "
+        "that flow's queueing delay as propagation delay, and so changes some rate by more than 10 "
+        "% or by an amount that the model does not compute",
         "base-rtt-measured": "each Vegas flow measures its baseRTT; the scenario does not give "
         "it (`over_estimate`)",
         "bottleneck-is-the-link": "access links are at least twice as fast as the bottleneck "
@@ -34,9 +38,10 @@ ASSUMPTIONS = MappingProxyType(
         "delay-buffer-large-enough": "the low-delay queue D of a Rate-Delay router has room for "
         "all packets that its flows keep queued, and for a burst of 4 packets",
         "empty-buffer-after-loss": "the buffer runs empty after a loss",
-        "enough-runs": "more runs would hardly change the mean: the 95 % interval of each flow's "
-        "mean reaches at most 10 % of it to either side, or 1 % of the mean over all flows if that "
-        "is more; not known if there is only one run and chance plays a part (`runs`)",
+        "enough-runs": "the mean over the runs is precise enough: for each flow, its 95 % interval "
+        "reaches at most 10 % of it to either side, or 1 % of the mean over all flows if that is "
+        "more. Not known after a single run whose result depends on chance; the key `runs` of a "
+        "scenario asks for more runs",
         "every-ack-arrives": "no ACK is lost",
         "fast-retransmit": "losses are recovered without a timeout (`fluid` tests this for random "
         "losses only)",
@@ -48,29 +53,31 @@ ASSUMPTIONS = MappingProxyType(
         "infinite-buffer": "the buffer has room for all packets that the flows keep queued",
         "insensitive-to-starts": "the predicted throughputs hardly depend on start times and "
         "random waits: no flow's throughput has a standard deviation above 10 % of its mean over "
-        "the runs. Not known after a single run; also not known if the runs agree, but all have "
-        "the same start times (`start_jitter`). The command `basins` counts which outcomes many "
-        "starts lead to",
+        "the runs. It is not known whether this holds after a single run. It is not known either "
+        "if the runs agree, but all have the same start times, because `start_jitter` is 0. The "
+        "command `basins` counts which outcomes many starts lead to",
         "large-bandwidth-delay": "the bandwidth-delay product exceeds the buffer",
         "long-lived-flows": "every flow has data to send until the end of the run",
         "losses-are-random-only": "the buffer never overflows",
         "losses-end-growth": "each loss-based window meets a limit, or losses that reduce it, so "
         "it does not grow for ever",
-        "many-packets-queued": "flows that start late find so many packets queued that one packet "
-        "more or less hardly changes the rates. With the variant `paper` and alpha = beta, the "
-        "windows of earlier flows make the queue longer and shorter by a few packets, so the "
-        "closed forms then test with a few packets less instead of one. `fluid` tests with root(k) "
-        "packets less if k flows start earlier. `bands` tests the assumption only if there is one "
-        "equilibrium. `fluid` tests it only if all flows are Vegas flows that lose no packets, "
-        "send in the whole measured time, do not start at random times and stay below their "
-        "`max_window`; and only if RTTs differ or the variant is `paper`",
-        "mean-field": "only one flow uses the link. With several flows the model leaves out "
-        "bursts: each flow sees only the mean queue that the others cause",
+        "many-packets-queued": "a slightly shorter queue would hardly change the rates. A Vegas "
+        "flow that starts late takes the least queueing delay that it finds for propagation delay. "
+        "To test this, the model computes the rates again for the case that each late flow finds a "
+        "few packets less in the queue. The assumption fails if a rate then differs by more than "
+        "10 % of the mean rate; more in docs/reference/messages.md, The test of "
+        "many-packets-queued",
+        "mean-field": "only one flow uses the link, so the model needs no mean-field "
+        "approximation. With several flows it makes one: to each flow, the others are a queue of "
+        "constant length, their mean queue. Their bursts are left out",
         "narrow-band": "the flows keep nearly equal backlogs (tested only if all flows are Vegas "
         "flows). It fails if the largest backlog at which a window stays constant is at least "
-        "twice the smallest. If all RTTs are equal, it can fail only without `start_jitter`. With "
-        "the variant `paper` at a drop-tail link without random loss, it can fail only if flows "
-        "start at the same time",
+        "twice the smallest. There are two exceptions. If all RTTs are equal, the start times "
+        "decide which backlogs the flows keep; so with a `start_jitter` above 0, which makes the "
+        "runs start differently, `insensitive-to-starts` is tested instead. With the variant "
+        "`paper` at a drop-tail link without random loss, it can fail only if flows start at the "
+        "same time: the order of their first packets, which the model does not know, then decides "
+        "which backlogs they keep",
         "no-delay-noise": "propagation delays are constant",
         "no-forced-drops": "no packet is dropped on purpose",
         "no-queueing-of-acks": "ACKs meet no queue",
