@@ -168,7 +168,7 @@ def _overflowed(longest: NDArray[np.bool_], drops: Floats, packets: Floats) -> b
 
     The queue was full if three conditions hold:
 
-    - At least the part ``MIN_PART_AT_LONGEST`` of all drops came at the longest length.
+    - At least the fraction ``MIN_PART_AT_LONGEST`` of all drops came at the longest length.
     - More drops came at the longest length than chance explains. If drops did not depend on the
       queue, the longest length would have the same part of the drops as of the packets. The number
       of drops there must exceed this by two standard deviations.

@@ -194,8 +194,8 @@ def in_mean_size(trace: Trace, capacity: Estimate) -> tuple[float, float]:
     A lower bound of the capacity may come from a time in which all packets were small
     (``bound_of_mean_size``). It is then converted by the size of the smallest packets. The mean
     throughput of all flows over the whole trace is another lower bound, which needs no conversion.
-    The larger of the two is returned. Flows with less than the part ``FEW`` of all packets do not
-    count. If all sizes are equal or unknown, the capacity is returned as it is, with 1.
+    The larger of the two is returned. Flows with less than the fraction ``FEW`` of all packets do
+    not count. If all sizes are equal or unknown, the capacity is returned as it is, with 1.
     """
     known = _sizes(trace)
     if known is None:

@@ -72,7 +72,8 @@ def longest_wait(trace: Trace, waits: Floats) -> Wait:
     (the quantile ``HIGH_QUANTILE``):
 
     - Most packets are lost while the queue is not full (``_at_any_queue``).
-    - A quarter of the largest delays are longer than the median by more than the part ``SPREAD``.
+    - A quarter of the largest delays are longer than the median by more than the fraction
+      ``SPREAD``.
 
     If there are fewer than ``ENOUGH_LOSSES`` losses, a few stalls may make a quarter of the delays
     too long. So the result is then always the median, and no loss counts as random.
@@ -189,7 +190,7 @@ def _at_any_queue(losses: list[_Loss]) -> bool:
     lost only when the queue is full, the rank is near 1.  So if the mean rank is below 3/4, most
     losses were random.  But a queue that is full most of the time also makes ranks of 1/2.  So a
     second condition is that most of the delays before losses are shorter than that of a full queue
-    by more than the part ``SPREAD``.
+    by more than the fraction ``SPREAD``.
     """
     short = [loss.last < (1 - SPREAD) * loss.full for loss in losses]
     return bool(np.mean(short) >= 0.5 and np.mean([loss.rank for loss in losses]) < 0.75)

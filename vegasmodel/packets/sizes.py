@@ -21,11 +21,11 @@ __all__ = ["HEADERS", "in_largest", "in_packets_of", "packet_sizes"]
 
 HEADERS = 52  # bytes of IPv4 and TCP headers with timestamps
 # The packet size in a trace is compared with the scenario's packet size in two ways:
-# - The sizes are alike if they differ by at most ALIKE_BYTES bytes, and also by at most the part
-#   ALIKE_PART of the scenario's size. The counts of a flow are converted if its sizes are not
-#   alike.
-# - The sizes are equal if they differ by at most the part EQUAL_PART of the scenario's size. Sizes
-#   that are alike but not equal are not converted, but are named in a warning.
+# - The sizes are alike if they differ by at most ALIKE_BYTES bytes, and also by at most the
+#   fraction ALIKE_PART of the scenario's size. The counts of a flow are converted if its sizes are
+#   not alike.
+# - The sizes are equal if they differ by at most the fraction EQUAL_PART of the scenario's size.
+#   Sizes that are alike but not equal are not converted, but are named in a warning.
 ALIKE_BYTES = 66  # the headers of Ethernet (14 bytes), IPv4 and TCP: a size may include them or not
 ALIKE_PART = 0.2
 EQUAL_PART = 0.01

@@ -32,8 +32,9 @@ from vegasmodel.engines.tables import jit
 
 PROBE = 2.0**-30  # part of a step: length of the step that shows how windows move after an event
 SLACK = 1e-11  # part of a window by which it may pass a threshold without an event
-# In a step with ``fraction`` = 1, the queueing delay s may change by the part ``TRIP`` of an RTT,
-# T + s, or by the part ``GAP`` of the queueing delay that Vegas measures, s - x (``horizon``).
+# In a step with ``fraction`` = 1, the queueing delay s may change by the fraction ``TRIP`` of an
+# RTT, T + s, or by the fraction ``GAP`` of the queueing delay that Vegas measures, s - x
+# (``horizon``).
 TRIP, GAP = 2.0**-6, 2.0**-4
 AIM = -0.005 * SLACK  # a step ends just before the event, where ``changed`` is about this
 

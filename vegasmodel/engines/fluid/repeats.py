@@ -104,10 +104,10 @@ def skip_cycles(
     """Skip whole cycles if the state after an overflow equals that after the previous overflow.
 
     A cycle lasts from one overflow to the next. The states are equal if the baseRTTs are, if no
-    window differs by more than the part ``REPEATS``, and if no flow is in slow start. The clock and
-    the integrals then move on as if the cycle had been repeated as often as it fits before the time
-    ``until``. ``known`` is false if a user wants samples in these cycles, but not all steps of the
-    cycle are stored, from which they could be computed. Nothing is skipped then.
+    window differs by more than the fraction ``REPEATS``, and if no flow is in slow start. The clock
+    and the integrals then move on as if the cycle had been repeated as often as it fits before the
+    time ``until``. ``known`` is false if a user wants samples in these cycles, but not all steps of
+    the cycle are stored, from which they could be computed. Nothing is skipped then.
 
     ``y`` and ``out`` are the present state and integrals. ``mark`` and ``before`` are those after
     the previous overflow. The function replaces ``mark`` by the present state, and ``begin_cycle``

@@ -21,7 +21,7 @@ EXACT = 1e-6  # fraction of the target: a quantity that differs by at most this 
 def exact(tried: Tried) -> NDArray[np.bool_]:
     """At which tried values of the field the model's quantity, such as a share, meets the target.
 
-    The quantity meets the target if the two differ by at most the part ``EXACT`` of the target.
+    The quantity meets the target if the two differ by at most the fraction ``EXACT`` of the target.
     """
     return np.abs(tried.differences) <= EXACT * tried.target.value
 
