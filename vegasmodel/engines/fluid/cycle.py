@@ -255,6 +255,7 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
         latest = [*latest[-MOST_OVERFLOWS:], state.window.copy()]
         for k in range(1, len(latest)):  # are the windows those of k overflows before?
             if np.abs(latest[-1] - latest[-1 - k]).max() <= CLOSE * max(1.0, latest[-1].max()):
+                # the buffer overflows again at once, so the cuts do not make room in it
                 if state.clock[0] - before < INSTANT * motion.longest_rtt(state):
                     return LimitCycle.failed(motion.n, Status.STUCK.reason)
                 return _periodic(motion, state, k, to_next_overflow)

@@ -492,15 +492,18 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
             alone = AT_TIMEOUT if flow.resends > 0.0 else 1.0  # greatest number of such packets
             if 0.0 < flow.extra == flow.in_flight <= alone:  # the flow has no others in flight
                 admit_alone(flows, i, now, link)
-    s_max = link.room / link.capacity
+    s_max = link.room / link.capacity  # the queueing delay of the full buffer
+    # The flows' rates exceed the capacity by ``over`` after this step. Without the falls of windows
+    # in it they would exceed it by ``freed`` more. A packet that a receiver has held back can add
+    # the rate ``held``. If the sum is not above 0, no packet is lost.
     over = excess(flows, link)
     freed, held = freed_rate(flows, s_max), held_rate(flows, s_max)
     if over + freed + held <= RATE_ERROR * link.capacity:
         return True
-    sent = sent_rate(flows, s_max)
+    sent = sent_rate(flows, s_max)  # the rate that additional packets have added in this step
     if far_too_many(flows, s_max, sent, link.capacity):
         return False
-    if freed > 0.0:
+    if freed > 0.0:  # windows fall in this step, too: the order of falls and packets matters
         drop_in_order(flows, now, link, over + freed - sent)
     elif not smooth:
         drop_last(flows, now, link, held)
