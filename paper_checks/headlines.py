@@ -170,17 +170,18 @@ def _with_higher_thresholds(runs: Runs) -> float:
     return float(np.median(rows[:, 0] / rows[:, 1]))
 
 
-# The next four functions are about De Vendictis and Baiocchi, with T = 80 ms, our choice.
+# The next four functions are about De Vendictis and Baiocchi.
+RTT = 0.08  # s, without queueing; our choice
 
 
 def _ratio(B: float, runs: Runs) -> float:
     """Vegas's rate over Reno's at a buffer of ``B`` packets."""
-    return validation.ratio_at(B, 0.08, runs)
+    return validation.ratio_at(B, RTT, runs)
 
 
 def _lost(runs: Runs) -> float:
     """The percentage of Vegas's packets that is lost at a buffer of 20 packets."""
-    return 100 * float(runs(scenes.with_room(0.08, 20.0)).loss_rate[0])
+    return 100 * float(runs(scenes.with_room(RTT, 20.0)).loss_rate[0])
 
 
 LARGEST_CAPACITY, SMALLEST_CAPACITY = 4320.0, 1080.0  # pkt/s
@@ -189,18 +190,19 @@ LARGEST_CAPACITY, SMALLEST_CAPACITY = 4320.0, 1080.0  # pkt/s
 def _over_capacity(runs: Runs) -> float:
     """Vegas's rate over Reno's at the largest capacity, divided by that at the smallest."""
     large, small = (
-        runs(scenes.with_room(0.08, 20.0, mu)).mean for mu in (LARGEST_CAPACITY, SMALLEST_CAPACITY)
+        runs(scenes.with_room(RTT, 20.0, mu)).mean for mu in (LARGEST_CAPACITY, SMALLEST_CAPACITY)
     )
     return float(large[0] / large[1] / (small[0] / small[1]))
 
 
 def _printed_ratio(B: float, mu: float) -> float:
-    """Vegas's rate over Reno's by the printed formulas; ``mu`` is the capacity in pkt/s.
+    """Vegas's rate over Reno's by the formulas that the paper prints.
 
-    At buffers up to 5 packets, the threshold that the text states, they are those of appendix A.
+    ``B`` is the buffer in packets, and ``mu`` the capacity in pkt/s.  For small buffers the paper
+    has formulas of its own, in appendix A.  It says that they hold up to 5 packets.
     """
     vegas, reno = (
-        validation.appendix(0.08, B, "printed") if B <= 5 else scenes.model(0.08, B, "printed", mu)
+        validation.appendix(RTT, B, "printed") if B <= 5 else scenes.model(RTT, B, "printed", mu)
     )
     return vegas / reno
 

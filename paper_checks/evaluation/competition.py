@@ -145,7 +145,7 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
         leads = [float(of_law - of_vegas) / CAPACITY for of_law, of_vegas in means]
         text = ", ".join(f"{lead:+.2f}" for lead in leads)
         by_seeds = ", ".join("none" if v is None else f"{v:.1f}" for v in values)
-        # in the runs whose starts do not move
+        # the same buffer by the runs whose start times are not random
         described = _buffer_of_equality(*(runs(scene).throughput[0] for scene in scenes))
         crossing = "none" if described is None else f"{described:.2f}"
         detail = (
