@@ -334,7 +334,7 @@ def has_ack_queue(scenario: Scenario, member: Member, queues: dict[Key, int]) ->
 
 
 def _last_wires(scenario: Scenario, member: Member, ack_queues_at: list[bool]) -> list[float]:
-    """Seconds that a packet takes on the wire that ends at each queue of a flow's path.
+    """Seconds that a packet or ACK takes on the last wire before each queue of a flow's path.
 
     This wire is an access link, or the link before the queue on the path. There is one number for
     each queue, in the order of ``_stops``. ``ack_queues_at`` says for each link of the way back
@@ -342,10 +342,14 @@ def _last_wires(scenario: Scenario, member: Member, ack_queues_at: list[bool]) -
     """
     group, path = member.flow, scenario.path(member.flow)
     data, ack = work(scenario, group), scenario.ack_size / scenario.packet_size
+    # no wire leads to the queue of the sender's own access link
     wires = [0.0] if queues_at_sender(scenario, group) else []
     wires += [to_first_link(scenario, member)]
+    # The wire of a link leads to the queue of the next one. That of the last link leads to the
+    # receiver, which has a queue for its access link only if this is slow.
     onward = [data / link.capacity + link.delay for link in path]
     wires += onward if is_slow(scenario, group) else onward[:-1]
+    # the way back: the receiver's access link leads to the last link of the path, and so on
     back = [ack / scenario.access_rate(group) + access_leg(scenario, member)]
     back += [ack / link.capacity + link.delay for link in reversed(path[1:])]
     return wires + [wire for wire, stops in zip(back, ack_queues_at, strict=True) if stops]

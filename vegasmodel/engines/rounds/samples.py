@@ -95,16 +95,18 @@ def _end_warmup(net: Net, k: int) -> None:
 
 @rare
 def end_warmup_of(f: Sender, now: float) -> None:
-    """At the end of warm-up, the time ``now``, store the flow's totals that its ACKs have changed.
+    """Store the flow's totals at the end of warm-up, the time ``now``: those that ACKs change.
 
-    At the end of the run they are subtracted. If the flow has stopped before, nothing remains.
+    At the end of the run they are subtracted from its totals. If the flow has stopped before
+    ``now``, all its totals are stored, so that the differences are 0.
     """
     stopped, now = int(f.closed or now >= f.stop), min(now, f.stop)
-    # packets that wait at the receiver behind a missing one: those that wait now, and those that an
-    # ACK after ``now`` acknowledges together with the missing one
+    # How many packets are at the receiver behind a missing one? The simulator has processed some
+    # ACKs that arrive after ``now``. If one of them fills a hole, it also acknowledges packets
+    # behind the hole, which are still ``beyond`` it at ``now``.
     beyond = f.delivered - delivered_by(f, now) - _acks_after(f, now)
     f.mark_beyond = received_beyond(f) + max(beyond, 0.0)
-    if not f.closed:  # for a moment, so that the totals at ``now`` are in the ``last_`` fields
+    if not f.closed:  # write the totals into the fields ``last_...``; ``closed`` is set back below
         close(f, now)
     f.mark_delivered = f.last_delivered
     f.mark_rtt_total, f.mark_rtt_packets = f.last_rtt_total, f.last_rtt_packets

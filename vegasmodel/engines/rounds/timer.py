@@ -204,8 +204,9 @@ def time_one_packet(f: Sender) -> None:
     # the packets being sent have the numbers from ``first`` to ``last`` - 1
     last = f.first + f.spread + f.burst
     if f.timed_at < 0.0 and last > f.high:
-        # A packet that leaves at ``time``, the end of the interval of sending: the last packet, or
-        # the first new one of a burst, whose packets all leave at this time.
+        # The measurement begins at ``time``, the end of the interval of sending. So it must be of a
+        # packet that leaves then. If packets leave evenly in the interval, that is the last one. If
+        # all leave together at its end, it is the first of them that was never sent before.
         f.timed = last - 1.0 if f.spread > 0.0 else max(f.high, f.first)
         f.timed_at = f.time
 

@@ -218,9 +218,10 @@ def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: fl
 
 @jit
 def end_arrivals(link: Queue, rate: float, work: float) -> None:
-    """End an interval of even arrivals: subtract their rate from the queue's arrival rate.
+    """End what ``begin_arrivals`` has begun: packets of one flow no longer arrive evenly.
 
-    ``rate`` is their rate in packets/s, and ``work`` the size of each packet.
+    Their rate ``rate`` (packets/s) is subtracted from the queue's arrival rate, and the flow from
+    the number of flows whose packets arrive evenly. ``work`` is the size of each packet.
     """
     link.rate -= rate * work
     link.packet_rate -= rate
