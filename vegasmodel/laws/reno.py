@@ -37,10 +37,14 @@ def acks_to_change(f: Window) -> float:
 
 
 def upon_acks(f: Window, acks: float) -> None:
-    """Congestion avoidance: let the window grow when ``acks`` ACKs of new data arrive."""
-    if f.whole_window:  # counts W ACKs for one packet more
+    """Congestion avoidance: let the window W grow when ``acks`` ACKs of new data arrive.
+
+    Each ACK adds 1/W packets to the window. Linux (``whole_window``) adds a packet after W ACKs;
+    here these ACKs add equal parts of this packet.
+    """
+    if f.whole_window:
         f.cwnd += acks / cwnd_packets(f)
-    elif acks > ADDED_SINGLY:
+    elif acks > ADDED_SINGLY:  # a good approximation (see there)
         f.cwnd = math.sqrt(f.cwnd * f.cwnd + acks * (2.0 + 1.0 / (f.cwnd * f.cwnd)))
     else:
         for _ in range(int(acks)):

@@ -96,15 +96,15 @@ def adapt_ato(f: Sender, packets: float, begin: float, end: float) -> None:
         return
     least_ato = np.rint(f.ack_pause / JIFFY)  # 40 ms, in ticks
     step = (end - begin) / max(packets - 1.0, 1.0)
-    for k in range(int(min(packets, SETTLES))):
+    for k in range(int(min(packets, SETTLES))):  # after so many, further equal gaps change little
         at = begin + k * step
-        gap = ticks_at(f, at) - ticks_at(f, f.heard_at)
+        gap = ticks_at(f, at) - ticks_at(f, f.heard_at)  # since the packet before
         f.heard_at = at
-        if f.ack_ticks == 0.0:
+        if f.ack_ticks == 0.0:  # the first packet of the flow
             f.ack_ticks = least_ato
-        elif gap <= np.floor(0.5 * least_ato):
+        elif gap <= np.floor(0.5 * least_ato):  # within 20 ms
             f.ack_ticks = np.floor(0.5 * f.ack_ticks) + np.floor(0.5 * least_ato)
-        elif gap < f.ack_ticks:
+        elif gap < f.ack_ticks:  # later, but within ato
             f.ack_ticks = min(np.floor(0.5 * f.ack_ticks) + gap, _receiver_rto(f))
         elif gap > _receiver_rto(f):
             f.quick_acks_left = max(f.quick_acks_left, f.quick_acks)  # tcp_incr_quickack
