@@ -271,7 +271,10 @@ def compare(
 
 
 def _bounds(texts: Sequence[str], scenario: Scenario) -> list[Target]:
-    """Read the option --require, before the models run."""
+    """The bounds that the option --require states, such as ``share:vegas>=0.3``.
+
+    They are read before the models run, so that a mistake in them is reported at once.
+    """
     if not texts:
         return []
     from vegasmodel.study import requirements

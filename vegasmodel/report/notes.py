@@ -153,7 +153,7 @@ def _mean_excess_rtt(result: Prediction) -> float:
 
 
 def idle(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
-    """A sentence if the busiest link is idle for most of the time, although no flow is limited.
+    """A sentence if congestion controls alone leave the busiest link idle for most of the time.
 
     The sentence names the models and measurements by which the link's load is below ``LOW_LOAD``.
     It also says how small the buffer is, if the link is a drop-tail one with less than a
