@@ -212,7 +212,7 @@ def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
     decides = f.rounds and f.acked >= f.round_end  # the ACK ends a round trip
     if decides and not f.decides_late:
         f.next = max(f.next, f.acked + 1.0)
-        end_round(f, at, in_flight(f), 1.0)
+        end_round(f, at, in_flight(f), packets)
     if gives_sample:
         sample_single(f, delay)
     _advance_window(f, acks, packets, at, at, decides, in_flight(f) <= packets)
@@ -485,11 +485,9 @@ def _process_next(f: Sender, ring: Table[Parcel], holes: Floats, now: float, ste
 def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> None:
     """Process the next ACKs, those of the packets ``p``, or an event that comes before them.
 
-    ``p`` is a group of packets that travel together. Three events may come before the first of
-    their ACKs: the sender's random wait (``send_jitter``) ends, the receiver's timer for delayed
-    ACKs expires, or the retransmission timer expires. If one of them does, the function handles
-    only this event, and no ACK. Otherwise it processes the ACKs that arrive within about ``step``
-    seconds.
+    ``p`` is a group of packets that travel together. If an event comes before the first of their
+    ACKs (``_event_before``), the function handles only this event, and no ACK. Otherwise it
+    processes the ACKs that arrive within about ``step`` seconds.
     """
     # when the first ACK would arrive without SACK blocks, and when it arrives with them: they make
     # the ACK longer
