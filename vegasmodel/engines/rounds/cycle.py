@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from vegasmodel.engines.rounds.run import Simulation, Totals
     from vegasmodel.engines.rounds.snapshot import Observer, Snapshot
 
-WINDOW, RTT, DELIVERED = 0, 2, 3  # indices of these samples in ``Totals.per_flow[time, flow]``
+WINDOW, RTT = 0, 2  # indices of these samples in ``Totals.per_flow[time, flow]``
 FIRST_TRIPS = 1280  # round trips of the first try; each further try has twice as many
 LEFT_OUT = 0.25  # part of a try that is left out as transient
 SAMPLES = 4  # number of samples per shortest RTT
@@ -256,7 +256,7 @@ def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCy
     At a fixed point there are none, so both are 0. Otherwise the period is unknown, so ``losses``
     is NaN; ``overflows`` is an integer, which cannot be NaN, and stays 0.
     """
-    times, delivered = totals.times, totals.per_flow[:, :, DELIVERED]
+    times, delivered = totals.times, totals.delivered
     first, last = _settled(totals), len(times) - 1
     rates = (delivered[last] - delivered[first]) / (times[last] - times[first])
     spread = np.zeros_like(rates)
