@@ -35,10 +35,8 @@ from vegasmodel.stacks.stack import MIN_RTO
 
 TIMEOUT_MIN = 0.002  # seconds that Linux adds to its two early timers; TCP_TIMEOUT_MIN_US
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
-# A Linux timer that is set for ``LEVELS[0]`` ticks or more expires only at a multiple of 8 ticks.
-# If it is set for ``LEVELS[1]`` ticks or more, it expires only at a multiple of ``GRAINS`` ticks.
-LEVELS = 63.0, 504.0
-GRAINS = 64.0
+LEVELS = 63.0, 504.0  # ticks: for longer pauses, timers expire at fewer ticks only (``expiry``)
+GRAINS = 64.0  # ticks: for pauses from ``LEVELS[1]`` on, at multiples of this number only
 # the weight of the old smoothed RTT, and of its old mean deviation, after 0, 1, 2 ... samples
 MEAN_KEPT, DEVIATION_KEPT = (np.array([kept**k for k in range(65)]) for kept in (0.875, 0.75))
 INITIAL_RTO = 1.0  # seconds until a lost SYN is sent again; TCP_TIMEOUT_INIT
