@@ -232,8 +232,8 @@ def _average_within_corners(
     q, p, d, total = root.queue, root.loss, cuts(flows, curve), float(root.rates.sum())
     sent = root.rates / (1.0 if curve.ecn else 1.0 - p)
     delay = q / total
-    # [flow] whether it is a Vegas flow whose backlog is alpha: losses do not cut its window, which
-    # then hardly varies (1e-9 is for rounding errors)
+    # [flow] whether it is a Vegas flow whose window is limited by its backlog alpha, not by losses,
+    # so that it hardly varies (1e-9 is for rounding errors)
     held = (vegas > 0) & (sent * (delay - x) >= alpha * (1.0 - 1e-9))
     # by how much each window, and so the queue, varies to either side of its mean, packets
     to_side = np.minimum((1.0 - d) / (1.0 + d) * sent * (T + delay), (1.0 - d) / 2.0 * limit)
