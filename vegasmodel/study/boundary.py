@@ -165,7 +165,8 @@ def stability_boundary(
 
     curves: list[tuple[hopf.Crossing, ...]] = []
     jumps: list[hopf.Jump] = []
-    # whether the equilibrium is stable at each scanned point; None if there is no equilibrium
+    # whether the equilibrium is stable at each scanned point; None if there is none, or if its
+    # stability is not known
     scanned: list[bool | None] = []
     # scans along the first field, then along the second, for which the fields are exchanged
     for along_first, (along, other) in ((True, ranges), (False, ranges[::-1])):
