@@ -200,7 +200,7 @@ def hold_back_from_train(flow: Sender, now: LinkState, delays: bool, h: float, c
         return
     # a little more than ``began``, because 0 means that no such train began in this step
     flow.early_ago = began + WINDOW_ERROR if flow.held_back > 0.0 else 0.0
-    whole = flow.in_flight % 1.0 == 0.0  # not while a fall of the window is spread over a step
+    whole = flow.in_flight % 1.0 == 0.0  # not while it falls to a smaller window
     flow.held_back = flow.in_flight % 2.0 if delays and whole else 0.0
     joins = trip - flow.in_flight / c < flow.ack_pause  # the next train comes in time
     flow.lacks = flow.held_back if joins else 0.0

@@ -116,7 +116,7 @@ def lose_base(flow: Sender, c: float, W: float, arrived: float, fast: bool) -> N
     window, so it releases a new packet only after earlier ones have made up for the cut of the
     window.
     """
-    # If P is lost, it is the first packet of its block (``from_begin``).
+    # P is the first packet of its block, and ``from_begin`` says that it is lost.
     losses_up_to_P = flow.lost_before + (1.0 if flow.from_begin else 0.0)
     if fast and losses_up_to_P <= REPAIRED:  # Vegas has repaired all of them before the timeout
         return

@@ -47,7 +47,8 @@ _MOVING = tuple(
 # the tables of these fields, by which ``write_state`` writes a state
 _FIELDS, _LAW = fields(FLOW, Kinds(plain=_MOVING)), fields(FLOW, Kinds(plain=LAW))
 LOSSES = 2  # numbers of each flow that stand first: packets lost so far, and seconds since a loss
-# numbers of each flow, at most; the last two are the time to its timeout, and the link's delay
+# numbers of each flow, at most: beside the fields the time to its timeout, and room for the link's
+# delay, which is written once
 SIZE = LOSSES + len(_MOVING) + len(_LAW) + 2
 
 
