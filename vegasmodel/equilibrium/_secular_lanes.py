@@ -45,7 +45,7 @@ from vegasmodel.equilibrium._secular_kernel import (
     two_sum,
 )
 
-LINUX = False  # for the argument ``linux`` of the kernel's functions: flows are not as in Linux
+NOT_LINUX = False  # for the argument ``linux`` of the kernel's functions: flows are not as in Linux
 LANES = 64  # links that are solved together
 FEWEST = 8  # links; fewer do not fill a vector of the processor
 ROUNDS = 12  # most passes of each stage; links that need more are left to ``solve_case``
@@ -183,7 +183,7 @@ def start_iteration(c: Any, first: int, width: int, t: Any, count: Any) -> None:
     """
     for k in range(width):
         t[FLOOR, k], t[CEILING, k], t[G, k] = first_gap(
-            LINUX, c[first + k], t[TOP, k], t[POLE, k], 0.0, t[TOTAL, k], t[MOMENT, k], 0.0
+            NOT_LINUX, c[first + k], t[TOP, k], t[POLE, k], 0.0, t[TOTAL, k], t[MOMENT, k], 0.0
         )
         t[LOWER, k], t[UPPER, k] = t[FLOOR, k], t[CEILING, k]
         sound = (t[TOTAL, k] > 0.0) & (t[TOP, k] >= -HUGE) & (TINY <= c[first + k] <= HUGE)
@@ -215,7 +215,7 @@ def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, coun
                 f = (head - capacity) + t[TOTAL, k]
             count[PASSES, k] += 1
             t[G, k], t[LOWER, k], t[UPPER, k], next_exact, count[STATUS, k] = advance(
-                LINUX, capacity, n, t[FLOOR, k], t[CEILING, k], count[PASSES, k],
+                NOT_LINUX, capacity, n, t[FLOOR, k], t[CEILING, k], count[PASSES, k],
                 t[G, k], t[LOWER, k], t[UPPER, k], exact,
                 head, t[TOTAL, k], t[SLOPE, k], t[BEND, k], f,
             )  # fmt: skip
