@@ -3,9 +3,9 @@
     python -m benchmarks.accuracy_stability [POINTS [SEED]]
 
 The random scenarios are of four families: Vegas alone on a drop-tail link, with and without random
-loss; Reno under RED; Vegas and Reno under RED.  In each, one factor varies: on the capacity, or on
-all RTTs if the queue is RED.  ``hopf.crossings`` finds at which factor the equilibrium loses its
-stability.
+loss; Reno under RED; Vegas and Reno under RED.  In each, the capacity is multiplied by a factor, or
+all RTTs are if the queue is RED.  ``hopf.crossings`` finds at which factor the equilibrium loses
+its stability.
 
 The simulator ``delayed`` is then run with a factor 2 % smaller, and with one 2 % larger.  A run
 that begins exactly at its equilibrium would stay there.  So it begins at the equilibrium of a link

@@ -315,8 +315,8 @@ def _growth(path: Path, V_a: Floats, q_1: Floats, to_loss: Floats) -> Floats:
 
     It is the paper's phase 2, from mini-cycle a, in which the windows just fill the link, to
     mini-cycle b. It ends when Vegas's backlog reaches its lower limit (equation (16)), or at the
-    loss, ``to_loss`` mini-cycles after mini-cycle a. ``V_a`` is the sum of the Vegas windows in
-    mini-cycle a.
+    loss, ``to_loss`` mini-cycles after mini-cycle a. ``path.grows`` says where Vegas grows up to
+    the loss. ``V_a`` is the sum of the Vegas windows in mini-cycle a.
 
     At the lower limit V_a + n_V n = h + X/q with the queue q = (n_V + n_R) n. ``path.lower`` gives
     the constants h (``shift``) and X (``pull``). Vegas sees at most B queued packets. If the
