@@ -124,20 +124,24 @@ def _largest_error(source: int, printed: float, runs: Runs) -> Found:
             found.append((sizes[B], B))
         return found
 
-    all_errors = []  # those that the record is judged by: B packets can wait, as in the model
+    def without_and_with_10(
+        scenario_at: ScenarioAt, form: Form
+    ) -> tuple[tuple[str, str], list[float]]:
+        """Two texts with the errors at each T, without the buffer of 10 packets and with it.
 
-    def without_and_with_10(scenario_at: ScenarioAt, form: Form) -> tuple[str, str]:
-        """Two texts with the errors at each T: without the buffer of 10 packets, and with it."""
-        texts = []
-        for without in ((10.0,), ()):
-            found = largest(scenario_at, form, without)
-            texts.append(", ".join(f"{error:.1f} % (B = {B:g})" for error, B in found))
-            all_errors.extend([error for error, _ in found] if scenario_at is with_room else [])
-        return texts[0], texts[1]
+        The list has the errors of both texts.
+        """
+        found = [largest(scenario_at, form, without) for without in ((10.0,), ())]
+        without_10, with_10 = (
+            ", ".join(f"{error:.1f} % (B = {B:g})" for error, B in at_each_T) for at_each_T in found
+        )
+        return (without_10, with_10), [error for at_each_T in found for error, _ in at_each_T]
 
-    printed_form = without_and_with_10(with_room, "printed")
-    with_limit_B = without_and_with_10(with_limit, "printed")
-    derived_form = without_and_with_10(with_room, "derived")
+    printed_form, errors_printed = without_and_with_10(with_room, "printed")
+    with_limit_B, _ = without_and_with_10(with_limit, "printed")
+    derived_form, errors_derived = without_and_with_10(with_room, "derived")
+    # those that the record is judged by: B packets can wait, as in the model
+    all_errors = [*errors_printed, *errors_derived]
     at_5 = ", ".join(f"{errors(source, T, runs, form='derived')[5.0]:.1f}" for T in T_TRIED)
     detail = (
         f"Largest error over B of 5, 20 and 30, at {T_TRIED_AS_TEXT}: {printed_form[0]}; over B of "
