@@ -125,13 +125,13 @@ def _vegas_does_not_restart(runs: Runs) -> Found:
 
 
 def _laws_with_largest_window(runs: Runs) -> Found:
-    """Whether SACK has the largest window after figure 1's losses, as the paper says.
+    """The laws with the largest window after figure 1's losses; the paper says that it is SACK.
 
-    Each law is simulated six times with each buffer: once for each entry of ``DROPPED``, the
-    four packets that the link drops. For each entry, the law with the largest mean window wins.
-    We take the mean from 0.5 s to the end of the run, at 2 s. The result names the laws that
-    win at least once with the first buffer. So it is just "sack" if SACK always wins. It is
-    undecided if with the second buffer other laws win.
+    Each law is simulated six times with each buffer: once for each entry of ``DROPPED``, the four
+    packets that the link drops. For each entry, the law with the largest mean window wins. We take
+    the mean from 0.5 s to the end of the run, at 2 s. The result names the laws that win at least
+    once with the first buffer. So it is just "sack" if SACK always wins. It is undecided if with
+    the second buffer other laws win.
     """
     winners, windows = [], []  # for each buffer: these laws, and a text with all mean windows
     for buffer in BUFFERS:

@@ -59,8 +59,8 @@ def _theory(x2: int, scenario: Scenario, runs: Runs) -> float:
     """Rate of the connection with the shorter delay over the other's, by theory.
 
     ``x2`` is the delay of the longer one's last link, ms.  The theory is equation (6) of Boutremans
-    and Le Boudec with the threshold (alpha + beta)/2 and
-    the baseRTTs that ns-2 measures in ``scenario``.
+    and Le Boudec with the threshold (alpha + beta)/2 and the baseRTTs that ns-2 measures in
+    ``scenario``.
     """
     base = runs(scenario).base_rtt
     assert base is not None
