@@ -96,6 +96,9 @@ def _access(scenario: Scenario, run: ContinuousRun, found: Assumption) -> Assump
     packets leave the queue, and fewer of the burst are lost. The equations lack this. So if several
     flows share a queue at which packets are lost, and an access link is less than ``FAST_ACCESS``
     times as fast as the bottleneck, it is not known whether the assumption holds.
+
+    Random losses (``link.loss``) count, too: the run does not tell which packets were lost at a
+    full buffer. So the result may also be "not known" if the buffer is never full.
     """
     overflows = isinstance(scenario.links[0].queue, DropTail) and bool(run.losses.any())
     spread_out = [
