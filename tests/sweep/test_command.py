@@ -392,6 +392,16 @@ def test_a_document_alone_has_every_point(
     assert (rows is None) == (points > 30)
 
 
+def test_an_infinite_buffer_is_a_text_in_a_document(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """JSON has no infinite numbers: the command ended with an error of its own."""
+    line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=20,inf", "--model", "minicycle"]
+    assert run([*line, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["fields"]["link.buffer"] for row in rows] == [20.0, "inf"]
+
+
 def test_a_table_alone_needs_no_folder(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``--out`` was required, also where a user wanted only the table."""
     line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=20,30", "--model", "minicycle"]

@@ -238,9 +238,13 @@ class _Summary:
 
         ``fields`` are the names of the fields that vary. ``rows`` has an entry for each point, if
         they are few enough for a printed table, or if neither a folder nor a table is written. It
-        is ``None`` otherwise.
+        is ``None`` otherwise. JSON has no infinite numbers, so an infinite value of a field is the
+        text "inf", as in a scenario file.
         """
         few = self.points <= MAX_POINTS_SHOWN or self.only_printed
+        rows = sweep_rows.rows(self.data, fields, self.case) if few else None
+        for row in rows or ():
+            row["fields"] = {k: "inf" if v == math.inf else v for k, v in row["fields"].items()}
         return {
             "scenario": self.case.name,
             "model": self.model,
@@ -252,7 +256,7 @@ class _Summary:
             "too_few_runs": self.few_runs,
             "broken": self.broken,
             "seconds": self.seconds,
-            "rows": sweep_rows.rows(self.data, fields, self.case) if few else None,
+            "rows": rows,
             **({"notes": self.notes} if self.notes else {}),
         }
 
