@@ -105,7 +105,7 @@ TIMER = Kinds(
 )
 # the packets of a flow that arrive at one queue on its path (``state.Hop``)
 ARRIVALS = Kinds(
-    ("first",), ("time", "sent_at"), ("rtt", "min_rtt"), ("rate",),
+    ("first",), ("time", "sent_at"), ("rtt", "rtt_min"), ("rate",),
     _words("count since_queue spread burst silent lost marked ends_parcel"),
 )  # fmt: skip
 # a queue (``state.Queue``)

@@ -371,7 +371,7 @@ class Hop:
     silent: float  # number of these packets that no ACK answers (``delayed_ack.py``)
     lost: float  # packets lost earlier on the path, directly behind these
     rtt: float  # mean time that the packets have travelled so far, seconds
-    min_rtt: float  # least time that one of them has travelled so far, seconds
+    rtt_min: float  # least time that one of them has travelled so far, seconds
     marked: int  # 1: one of the packets has an ECN mark
     sent_at: float  # when the last of the packets set out, seconds
     ends_parcel: int  # 1: the interval is the rest of its parcel; -1: nothing is coming

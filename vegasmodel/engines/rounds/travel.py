@@ -258,13 +258,13 @@ def _pass_silent(net: Net, e: int, time: float) -> bool:
     count = h.silent
     lost = h.lost if h.burst == count else 0.0  # these packets follow the last one of ``h.burst``
     if net.links[h.link].partner >= 0:
-        group = Group(h.first, count, lost, h.rtt, h.min_rtt, h.marked, h.sent_at)
+        group = Group(h.first, count, lost, h.rtt, h.rtt_min, h.marked, h.sent_at)
         fits = join(net, h.link, e, time, group, 0.0, count)
         h.first += count
         h.burst -= count
         return fits
     wait = waiting(net.links, h.link, net.links[h.link].queue + h.work, h.work)
-    back, spent, least = time + h.to_next + wait, h.rtt + wait, h.min_rtt + wait
+    back, spent, least = time + h.to_next + wait, h.rtt + wait, h.rtt_min + wait
     group = Group(h.first, count, lost, spent, least, h.marked, h.sent_at)
     fits = forward_apart(net, e, back, group)
     mark_silent(net, e, h.silent)
@@ -299,7 +299,7 @@ def _next_interval(net: Net, e: int, now: float) -> None:
     h.silent = _silent(net, e, p, packets) if delays else 0.0
     p.silent -= min(h.silent, p.silent)
     h.rtt = p.rtt_sum / p.packets if p.packets > 0.0 else 0.0
-    h.min_rtt, h.marked, h.sent_at = p.rtt_min, p.marked, p.sent_at
+    h.rtt_min, h.marked, h.sent_at = p.rtt_min, p.marked, p.sent_at
     p.first += packets
     p.packets -= packets
     p.rtt_sum -= p.rtt_sum * share
@@ -381,7 +381,7 @@ def hop(net: Net, e: int) -> bool:
         h.rate = 0.0
     if h.ends_parcel >= 0:  # something was to arrive in the interval
         if h.spread > 0.0:
-            group = Group(h.first, h.spread, h.lost, h.rtt, h.min_rtt, h.marked, h.sent_at)
+            group = Group(h.first, h.spread, h.lost, h.rtt, h.rtt_min, h.marked, h.sent_at)
             fits = arrive_evenly(net, e, now, h.since_queue, group)
             if h.silent > 0.0:
                 mark_silent(net, e, h.silent)
@@ -391,7 +391,7 @@ def hop(net: Net, e: int) -> bool:
                 plain = h.work
                 if h.blocks > 0.0:  # SACK blocks make the ACK larger
                     h.work += h.blocks * net.receivers[h.flow].block
-                group = Group(h.first, h.burst, h.lost, h.rtt, h.min_rtt, h.marked, h.sent_at)
+                group = Group(h.first, h.burst, h.lost, h.rtt, h.rtt_min, h.marked, h.sent_at)
                 h.work, fits = plain, arrive_at_once(net, e, now, group) and fits
         else:  # a pause, or packets that were lost before
             fits = pass_no_packets(net, e, now, h.first, h.lost, h.sent_at)
