@@ -45,8 +45,8 @@ ASSUMPTIONS = MappingProxyType(
         "every-ack-arrives": "no ACK is lost",
         "fast-retransmit": "losses are recovered without a timeout (`fluid` tests this for random "
         "losses only)",
-        "first-windows-fit": "the link and its buffer hold the initial windows of all flows",
         "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
+        "first-windows-fit": "the link and its buffer hold the initial windows of all flows",
         "given-base-rtt-stays": "Vegas keeps the baseRTT that the scenario gives "
         "(`over_estimate`). In ns-2 it does not: if it sends at most one packet in a round trip, "
         "it takes the RTT of this round trip, with all queueing, as its baseRTT",
@@ -125,12 +125,11 @@ ASSUMPTIONS = MappingProxyType(
         "before, or has sent all its data, has no throughput",
         "short-ack-pauses": "the time for which a receiver delays an ACK is shorter than the time "
         "between two losses of the flow",
-        "short-waits": "waits of senders (`send_jitter`) are short: in a mean wait of a Vegas "
-        "sender, at most alpha packets collect, which then leave in one burst; and no wait is "
-        "longer than a tenth of the RTT (closed forms for Vegas alone do not test this). "
-        "`minicycle` tests only whether waits are longer than a tenth of the RTT, and "
-        "`random-loss` only how many packets of Vegas collect in the longest wait. Waits of at "
-        "most the default are short",
+        "short-waits": "random waits of senders (`send_jitter`) are short. Two things are tested. "
+        "In a mean wait of a Vegas sender, at most alpha packets collect, which then leave in one "
+        "burst (`random-loss` tests this for the longest wait; `minicycle` does not test it). And "
+        "no wait is longer than a tenth of the RTT (`random-loss`, and closed forms for Vegas "
+        "alone, do not test this). Waits of at most the default are short",
         "single-threshold": "Vegas keeps its window at one backlog only; if it does so over a "
         "range of backlogs, the model takes the middle of the range (`minicycle` tests whether "
         "alpha = beta, but its equations do not need this)",
