@@ -136,8 +136,10 @@ def _solver(routing: Floats, capacity: Floats, alpha: Floats) -> rest.Solve:
         ``started`` [n] is true for the flows that have started. ``x`` [n] are the over-estimates of
         baseRTT, in s. A flow's queueing delay is the sum of the delays of the links on its path.
         """
+        # the links that these flows cross; no packets wait at the others
         links = routing[:, started].any(axis=1)
         state = _solve(routing[links][:, started], capacity[links], alpha[started], x[started])
+        # ``prices`` are the links' queueing delays
         return state.rates, state.prices @ routing[links]
 
     return solve

@@ -28,10 +28,14 @@ KEPT = {"Kept": ("f8", (MOST_NUMBERS,))}
 # function that returns two things: the types of the result and of the arguments, and a second
 # Python function (``code`` below), which writes the instructions.
 def _typed_place(_: Any, record: Any) -> Any:
-    """The types and the instructions of ``kept_at``."""
-    offset = record.offset("kept")
+    """The types of ``kept_at``, and the function that writes its instructions.
+
+    ``record`` is Numba's type of a sender's record.
+    """
+    offset = record.offset("kept")  # bytes from the record's beginning to its field ``kept``
 
     def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        """Write the instructions that add ``offset`` to the address of the record."""
         word = ir.IntType(64)
         return builder.add(builder.ptrtoint(args[0], word), word(offset))
 
