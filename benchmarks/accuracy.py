@@ -218,7 +218,7 @@ def outcomes(
 def _row(name: str, chosen: list[Outcome], goal: float | None) -> str:
     """A line of the table: errors of the cases ``chosen``, and the goal for their mean.
 
-    ``goal`` is ``None`` for a family without a goal.
+    ``goal`` is ``None`` for a family without a goal.  ``report`` explains the columns.
     """
     answered = [o for o in chosen if not np.isnan(o.error)]
     if not answered:

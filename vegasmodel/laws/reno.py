@@ -59,5 +59,6 @@ def upon_each(f: Window, exact: bool) -> None:
     """Do nothing: ``upon_acks`` has already changed the window."""
 
 
+# the window grows by one packet for each window of acknowledged packets
 ONE_A_WINDOW = PacketRules(acks_to_change, upon_acks, upon_round, upon_each)
 LAW = Law("reno", drift, per_ack="one a window", packets=ONE_A_WINDOW, recovery="one hole")
