@@ -36,8 +36,8 @@ LEFT_OUT = 0.25  # part of a try that is left out as transient
 SAMPLES = 4  # number of samples per shortest RTT
 STATE_TOLERANCE = 1e-6  # packets: states that differ by less count as equal
 LONGEST_TIMEOUTS = 640.0  # seconds, ten of the longest timeouts: length of a try with timeouts
-STATES_PER_KEY = 9  # greatest number of stored states with the same whole numbers (``_repeats``)
-MAX_STORED = 2**24  # greatest number of numbers in all stored states
+STATES_PER_KEY = 9  # stored states with the same key, at most (``_repeats``)
+MAX_STORED = 2**24  # floats in all stored states, at most
 LEAST_TRIPS = 2500  # least number of round trips of a try whose averages can end the search
 BLOCKS = (16, 8, 4)  # numbers of blocks from which ``_means`` computes standard errors
 ENOUGH_PRECISION = 0.005  # standard error over mean of averages that count as precise
@@ -127,46 +127,50 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
     From the time ``started`` on, the function looks at the state each time a flow's window falls.
     The motion counts as periodic if the same state occurs three times, with as many falls between
     the first and the second time as between the second and the third. The function also stops when
-    it has stored ``MAX_STORED`` numbers. Returns the status of the run, and the steady state, or
-    None if it found no period.
+    its stored states have ``MAX_STORED`` floats. Returns the status of the run, and the steady
+    state, or None if it found no period.
 
-    To compare whole states would take long. So the function first looks at a few whole numbers of
-    the state for each flow, for example its window in whole packets. It stores and compares the
-    whole state only if the same whole numbers have occurred before. So of a periodic motion the
-    first period only gives the whole numbers, and the state is then stored in the second period. Of
-    the states with the same whole numbers, only the last ``STATES_PER_KEY`` stay stored.
+    To store and compare all states in full would take long. So each state has a key: a few integers
+    for each flow, such as its window rounded down to packets. When a key occurs for the first time,
+    only the key is stored. When it occurs again, the full state is stored and compared with the
+    stored states of the same key, which are the last ``STATES_PER_KEY`` ones. So if no other state
+    had the key, a periodic motion is found when its state occurs for the fourth time: the first
+    time gives the key only.
     """
     from vegasmodel.engines.rounds.snapshot import Observer
 
     observer = Observer(simulation.net, simulation.holes, simulation.capacity)
-    # stored states, each with the number of its fall; the key has the state's whole numbers
+    # for each key the stored states, each with the index of the fall at which it was stored
     stored: dict[bytes, deque[tuple[int, Snapshot]]] = {}
-    # The falls of windows are numbered, and ``fall`` is the number of the present one. When a state
-    # occurs for the second time, ``first`` is the state at the first time, and ``period`` is the
-    # number of falls between the two. If the motion is periodic, the same state occurs for the
-    # third time at the fall number ``due``. Until then, no other state is taken as ``first``.
-    fall, due, period, first, n_stored = 0, -1, 0, None, 0  # ``n_stored``: numbers stored
+    fall = 0  # index of the present fall; the falls of all flows are counted together
+    # set when a state is found equal to a stored one:
+    first: Snapshot | None = None  # the stored one
+    period = 0  # falls from the stored state to the present one
+    # index of the fall at which the state occurs again if the motion is periodic; until then no
+    # other state becomes ``first``
+    due = -1
+    n_stored = 0  # floats in all states that were stored
     status, now = simulation.proceed(started)
     while status == Status.FALL and n_stored < MAX_STORED:
         fall += 1
-        rough, row = observer.look(now)  # the few whole numbers, and the whole state
-        if rough in stored:
-            state = observer.keep(now, rough, row)
+        key, row = observer.look(now)  # ``row``: the full state
+        if key in stored:
+            state = observer.keep(now, key, row)
             if fall == due and first is not None:
                 residual = observer.difference(first, state, STATE_TOLERANCE)
                 if residual <= STATE_TOLERANCE:
                     return status, _periodic(simulation, observer, first, state, period, residual)
-            for number, earlier in reversed(stored[rough]):  # ``number`` is that of its fall
+            for index, earlier in reversed(stored[key]):
                 difference = math.inf
                 if fall > due:
                     difference = observer.difference(earlier, state, STATE_TOLERANCE)
                 if difference <= STATE_TOLERANCE:
-                    first, period, due = earlier, fall - number, fall + (fall - number)
+                    first, period, due = earlier, fall - index, fall + (fall - index)
                     break
-            stored[rough].append((fall, state))
+            stored[key].append((fall, state))
             n_stored += state.state.size
         else:
-            stored[rough] = deque(maxlen=STATES_PER_KEY)
+            stored[key] = deque(maxlen=STATES_PER_KEY)
         status, now = simulation.proceed(started)
     return status, None
 

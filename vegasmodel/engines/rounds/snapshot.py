@@ -49,7 +49,7 @@ from vegasmodel.engines.tables import direct
 from vegasmodel.metrics import Floats
 
 AGO = 16.0  # round trips after which the exact time of an event is assumed not to matter
-ROUGH = 5  # number of whole numbers for each flow that are compared first (``write_state``)
+KEY_SIZE = 5  # integers of each flow in the key of a state (``write_state``)
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -180,8 +180,8 @@ class Snapshot(NamedTuple):
     """
 
     time: float  # seconds
-    rough: bytes  # the first numbers of ``state``, which are compared first (``Observer.look``)
-    state: Floats  # packets; first the numbers of ``rough``, then those of ns-2's coarse timers
+    key: bytes  # the first numbers of ``state``, which are compared first (``Observer.look``)
+    state: Floats  # packets; first the numbers of ``key``, then those of ns-2's coarse timers
     flows: bytes  # the records of all flows (``state.Sender``), with their totals
     areas: Floats  # [queue] waiting packets integrated over time (``Queue.area``)
 
@@ -197,33 +197,33 @@ class Observer:
         self._net, self._holes, self._capacity = net, holes, capacity
         self._flows, self._links = array(net.flows), array(net.links)
         self._coarse = ~self._flows["timestamps"]  # senders with ns-2's coarse timers
-        # In a state these are the indices after the first numbers, and after the coarse timers.
-        self._rough = ROUGH * len(self._flows)
-        self._timers = self._rough + int(self._coarse.sum()) * len(_TIMER)
+        # In a state these are the indices after the key's numbers, and after the coarse timers.
+        self._key = KEY_SIZE * len(self._flows)
+        self._timers = self._key + int(self._coarse.sum()) * len(_TIMER)
         self._row = np.empty(1024)
         self._write = direct(write_state)
 
     def look(self, now: float) -> tuple[bytes, Floats]:
-        """The state at the time ``now``: its first numbers as bytes, and all numbers as an array.
+        """The state at the time ``now``: its key as bytes, and all its numbers as an array.
 
-        The first numbers are five whole numbers for each flow, for example the number of whole
-        packets in its window. Most states differ in these already, so that no further comparison is
-        needed. The next call of ``look`` overwrites the array.
+        The key has the first numbers of the array. They are five integers for each flow, for
+        example its window rounded down to packets. Most states differ in their keys already, so
+        that no further comparison is needed. The next call of ``look`` overwrites the array.
         """
         size = self._write(self._row, self._net, self._holes, now, self._capacity)
         if size > self._row.size:
             self._row = np.empty(2 * size)
             return self.look(now)
-        return self._row[: self._rough].tobytes(), self._row[:size]
+        return self._row[: self._key].tobytes(), self._row[:size]
 
-    def keep(self, now: float, rough: bytes, state: Floats) -> Snapshot:
+    def keep(self, now: float, key: bytes, state: Floats) -> Snapshot:
         """Make a snapshot of the simulator, for comparison with later states.
 
-        ``rough`` and ``state`` describe the state at the time ``now``; ``look`` has returned them.
+        ``key`` and ``state`` describe the state at the time ``now``; ``look`` has returned them.
         The array ``state`` is copied, because the next call of ``look`` overwrites it.
         """
         areas = self._links["area"].copy()
-        return Snapshot(now, rough, state.copy(), self._flows.tobytes(), areas)
+        return Snapshot(now, key, state.copy(), self._flows.tobytes(), areas)
 
     def flows(self, seen: Snapshot) -> NDArray[np.void]:
         """The records of all flows (``state.Sender``) at the time of the snapshot ``seen``."""
@@ -243,7 +243,7 @@ class Observer:
         which entry a packet uses (``overdue.leave_stale``). The result is then infinite unless the
         flow's first unacknowledged packet uses the same entry in both states.
         """
-        if one.rough != two.rough:
+        if one.key != two.key:
             return math.inf
         worst = difference(one.state, two.state, self._timers, enough)
         if worst == math.inf:  # most states differ here, so what follows is seldom needed
@@ -284,7 +284,7 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
     for i in range(net.flows.shape[0]):
         ago = max(ago, AGO * net.flows[i].rtt_last)
     now, n = Now(time, ago, capacity), 0
-    for i in range(net.flows.shape[0]):  # the whole numbers that are compared first (``ROUGH``)
+    for i in range(net.flows.shape[0]):  # the key, ``KEY_SIZE`` integers each
         f = net.flows[i]
         n = put(out, n, np.floor(f.cwnd + 1e-6))
         n = put(out, n, np.trunc(f.next - f.acked))
