@@ -244,8 +244,7 @@ class Connections:
         if headers < MTU and size % (MTU - headers) == 0:  # it would fill Ethernet packets exactly
             flow.regular += size
         self._note_time(flow, end, kind)
-        # remember the segment, to notice a copy of it
-        self._remember(flow)
+        self._make_room(flow)
         flow.sent(start, end, ident, stamp, self.time)
         # new bytes, perhaps behind a hole of bytes that the capture lacks so far
         if end > flow.high:
@@ -350,12 +349,17 @@ class Connections:
         table[RETRANSMITTED, i, k] += seen_before or lacked
         return kind
 
-    def _remember(self, flow: Flow) -> None:
-        """Make room for a segment in ``flow.recent``, which has the flow's latest segments.
+    def _make_room(self, flow: Flow) -> None:
+        """Make room for one more segment in ``flow.recent``; the caller then stores it there.
 
-        With these a segment is compared that repeats bytes, to find out whether the capture has the
-        same packet twice.  If this flow has ``MAX_RECENT`` recent segments, or all flows together
-        have ``MAX_RECENTS``, the oldest one of this flow is dropped.
+        ``flow.recent`` has the flow's latest segments.  If a later segment has the same bytes as
+        one of these, the reader compares the two.  So it tells a packet that the capture has twice
+        from a retransmission (``Flow.seen_again``).
+
+        ``self.recents`` counts the segments of all flows, the new one included.  If this flow has
+        ``MAX_RECENT`` of them, or all flows together have ``MAX_RECENTS``, the flow's oldest one is
+        removed.  A flow that has none yet gets room even if all flows together have
+        ``MAX_RECENTS``.
         """
         recent = flow.recent
         if len(recent) >= MAX_RECENT or (self.recents >= MAX_RECENTS and recent):
