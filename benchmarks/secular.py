@@ -1,7 +1,7 @@
 """Measures the speed of the steady-state solver, and its error against a 50-digit reference.
 
-The solver (``equilibrium.secular``) finds the queueing delay at which the rates of Vegas flows add
-up to the capacity.
+The solver (``equilibrium.secular``) finds the queueing delay q at which the rates of Vegas flows
+add up to the capacity c: sum of alpha/(q - x) = c.  A flow over-estimates its baseRTT by x.
 
 ``python benchmarks/secular.py`` times the solver.  ``--accuracy [N]`` compares N random cases
 (default 100,000) of seven families, some of them numerically difficult, with a reference computed
@@ -29,12 +29,13 @@ FAMILIES = ("uniform", "cluster", "close", "magnitudes", "small at top", "mixed"
 def case(rng: np.random.Generator, family: str, n: int) -> Case:
     """Thresholds alpha, over-estimates x of the baseRTTs, and the capacity c of a random case.
 
-    ``n`` is the number of flows.  Most families are numerically difficult, for example because the
+    ``n`` is the number of flows.  The solver finds the queueing delay q at which the sum of the
+    rates alpha/(q - x) is c.  Most families are numerically difficult, for example because the
     largest over-estimates are nearly equal.
     """
     alpha, x = rng.uniform(0.5, 5.0, n), rng.uniform(0.0, 1.0, n)
     c = 10 ** rng.uniform(-1.0, 6.0)
-    if family == "cluster":  # a few places, each with a spread of its own
+    if family == "cluster":  # a little above up to four values; as far above each
         places = rng.uniform(0.0, 1.0, 1 + int(rng.integers(4)))
         x = rng.choice(places, n) + 10 ** rng.uniform(-16.0, -3.0) * rng.random(n)
     elif family == "close":  # within 1e-13 of the largest
@@ -42,8 +43,10 @@ def case(rng: np.random.Generator, family: str, n: int) -> Case:
     elif family == "magnitudes":
         alpha = 10 ** rng.uniform(-6.0, 6.0, n)
     elif family in ("small at top", "mixed") and n > 1:
-        # One flow, ``top``, has the largest x and a small alpha.  At a queueing delay of x[top] the
-        # other flows have the rate ``full``, from which c differs by a fraction of 1/2 to 1e-16.
+        # One flow, ``top``, has the largest x and a small alpha.  At q = x[top] the rates of the
+        # other flows add up to ``full``.  The capacity c differs from ``full`` by a fraction of
+        # 0.5 to 5e-17.  If c is near ``full``, the rate of the flow ``top`` is a small difference
+        # of large numbers: c less the rates of the others.
         top = int(rng.integers(n))
         others = np.arange(n) != top
         if family == "mixed":
