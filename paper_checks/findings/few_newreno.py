@@ -111,16 +111,24 @@ def _by_cbq(points: list[Point]) -> str:
 
 
 def _marked(runs: Runs) -> str:
-    """The table of throughputs of flows with right and with wrong marks."""
+    """The table of throughputs of flows with right and with wrong marks, in pkt/s per flow.
+
+    A flow's mark tells the router which queue the flow joins: that for NewReno or that for Vegas.
+    A wrongly marked flow joins the queue of the other law.  The three columns of throughputs have:
+
+    - a flow of the same law as the wrongly marked ones, if all marks are right,
+    - a wrongly marked flow,
+    - beside it, a rightly marked flow in the queue that the wrongly marked one has joined.
+    """
     rows = []
-    for who, masked in CASES:
-        # groups of flows with a right mark: 0 NewReno, 1 Vegas; group 2 has the wrong mark
-        same_law, other_law = (1, 0) if masked[1] else (0, 1)
+    # ``wrongly_marked``: the numbers of NewReno and of Vegas flows with the wrong mark
+    for who, wrongly_marked in CASES:
+        # groups of rightly marked flows: 0 NewReno, 1 Vegas; group 2 is wrongly marked
+        own, other = (1, 0) if wrongly_marked[1] else (0, 1)
         for setting in SETTINGS:
-            right = rates(dumbbell(), setting, runs).mean(axis=0)
-            wrong = rates(dumbbell(masked=masked), setting, runs).mean(axis=0)
-            # flows with a wrong mark join the queue of the other law
-            cells = right[same_law], wrong[2], wrong[other_law]
+            all_right = rates(dumbbell(), setting, runs).mean(axis=0)
+            some_wrong = rates(dumbbell(masked=wrongly_marked), setting, runs).mean(axis=0)
+            cells = all_right[own], some_wrong[2], some_wrong[other]
             rows.append([who, setting, *(f"{rate:.1f}" for rate in cells)])
     return table(WRONG_MARKS, rows)
 
