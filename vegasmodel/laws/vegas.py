@@ -156,10 +156,13 @@ def count_acked(f: Window, packets: float, acked: float) -> None:
 def decide_whole(f: Window, acked: float) -> None:
     """Change the window at the end of a round trip by whole packets, as Linux's Vegas does.
 
-    The backlog follows from the smallest RTT of the round trip. In congestion avoidance the window
-    grows by one packet if the backlog is below alpha, and shrinks by one if it is above beta. In
-    slow start, a backlog above gamma ends slow start. Then the window shrinks to about
-    W baseRTT/RTT, where W is the window. That many packets fill the path without a queue.
+    The backlog is W (RTT - baseRTT)/baseRTT, rounded down, where W is the window and RTT the
+    smallest RTT of the round trip. In congestion avoidance the window grows by one packet if the
+    backlog is below alpha, and shrinks by one if it is above beta.
+
+    In slow start the window grows at each ACK, and not in this function. The function only ends
+    slow start if the backlog is above gamma. Then the window shrinks to about W baseRTT/RTT. That
+    many packets fill the path without a queue.
 
     If the round trip has at most two RTT samples, the backlog is not used. In congestion avoidance
     the window then grows as in Reno (``count_acked``). ``acked`` is the number of packets that the
