@@ -104,9 +104,11 @@ def transmit(link: Queue, work: float) -> float:
 
     A row of the table ``link.stock`` describes neighbouring packets of one size; the oldest row is
     at the front. ``work`` is the sum of the sizes of the packets sent, in packets of the scenario's
-    packet size. Let n(w) be the number of packets, fractions included, that have left when packets
-    of the total size w have left. Returns the integral of n(w) from w = 0 to ``work``. The caller
-    needs this integral for the mean number of packets at the link.
+    packet size. While the link sends them, the number n of packets that have left rises from 0;
+    fractions of a packet count. Returns the integral of n over the work w done so far, from w = 0
+    to ``work``. The caller needs this integral for the mean number of packets at the link.
+
+    ``link.leaving`` becomes the size of the last packet of which a part has left.
     """
     stock, sent, area = link.stock, 0.0, 0.0
     while work > 0.0 and link.rows > 0:
@@ -118,7 +120,7 @@ def transmit(link: Queue, work: float) -> float:
             part, packets = work, work / stock[front, SIZE]
             _update(link, front, stock[front, WORK] - part)
         area += part * (sent + 0.5 * packets)
-        if packets > link.instant:  # more than a rounding error
+        if packets > link.instant:  # less than this is a rounding error
             link.leaving = stock[front, SIZE]
         sent += packets
         work -= part
