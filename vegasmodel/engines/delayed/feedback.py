@@ -152,7 +152,8 @@ def run(
     """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
 
     - ``samples`` is the number of times, evenly spaced, at which the result gives the curves.
-    - ``losers`` means the same as in ``continuous.run``.
+    - ``losers`` says which flows lose packets when the buffer overflows (``continuous.run`` lists
+      its values).
     - ``step`` is the length of an integration step divided by the shortest propagation RTT.
     - ``begin`` is an equilibrium of all flows in which the run begins; the flows' start times then
       do not count.  Without it the network is empty at first.
@@ -160,8 +161,8 @@ def run(
     If start times are random (``start_jitter``), they are those of the first run of ``fluid``.
 
     The propagation delay from a sender to the queue, and that from the queue back to the sender,
-    are made at least one step long.  The sum of the two, the flow's propagation RTT, stays the
-    same.
+    are made at least one step long, so that a step needs only what happened before it.  The sum of
+    the two, the flow's propagation RTT, stays the same.
 
     Raises ``ValueError`` for a wrong argument, if the model cannot simulate the scenario
     (``unsupported`` says why), or if the run would take too long.
@@ -175,15 +176,15 @@ def run(
     packets = continuous.in_packets(scenario, None)  # whether windows are whole packets
     limits = continuous.limits(scenario, packets)
     flows = continuous.flows_of(scenario, packets)
-    n, longest = flows.rtt.size, step * float(flows.rtt.min())
-    if n * scenario.run.duration / longest > STEP_LIMIT:
+    n, longest_step = flows.rtt.size, step * float(flows.rtt.min())
+    if n * scenario.run.duration / longest_step > STEP_LIMIT:
         raise ValueError(
             f"the simulator `delayed` makes at most {STEP_LIMIT:g} steps of a flow; {n} flows over "
             f"{scenario.run.duration:g} s at round trips of {flows.rtt.min():g} s are more"
         )
     # the propagation delay from each sender to the queue
     forward_delay = np.array([to_first_link(scenario, member) for member in scenario.members])
-    forward_delay = np.clip(forward_delay, longest, flows.rtt - longest)
+    forward_delay = np.clip(forward_delay, longest_step, flows.rtt - longest_step)
     drops = drop_parameters(scenario)
     if begin is None:
         flows = flows._replace(start=start_times(scenario, 0))
@@ -195,7 +196,7 @@ def run(
     record = np.full((samples, 5 * n + 1), np.nan)
     totals, past = _simulate(
         flows, senders, past, limits, drops, continuous.LOSERS.index(losers),
-        (scenario.run.warmup, scenario.run.duration), longest, time, record,
+        (scenario.run.warmup, scenario.run.duration), longest_step, time, record,
     )  # fmt: skip
     # a row of ``record`` has five numbers for each flow, and then the queueing delay
     of_flows = np.moveaxis(record[:, :-1].reshape(samples, n, 5), 2, 0)
@@ -221,7 +222,7 @@ def run(
 
 def _simulate(
     flows: Flows, senders: Senders, past: Past, limits: tuple[float, float], drops: DropParameters,
-    losers: int, ends: tuple[float, float], longest: float, time: Floats, record: Floats,
+    losers: int, ends: tuple[float, float], longest_step: float, time: Floats, record: Floats,
 ) -> tuple[Totals, Past]:  # fmt: skip
     """Simulate from time 0 to ``ends[1]``, the end of the run; the warm-up ends at ``ends[0]``.
 
@@ -229,8 +230,8 @@ def _simulate(
     of the queue and of the flows (``Past``) that a further simulation would need. ``senders`` and
     ``past`` are the senders' state and the history at time 0. ``limits`` are the capacity in pkt/s
     and the queueing delay of a full buffer in s. ``losers`` says which flows lose packets at an
-    overflow (``queue.drop``). A step lasts at most ``longest`` seconds. ``record`` receives the
-    state at each of the times ``time`` (``march.store_samples`` describes its rows).
+    overflow (``queue.drop``). A step lasts at most ``longest_step`` seconds. ``record`` receives
+    the state at each of the times ``time`` (``march.store_samples`` describes its rows).
     """
     n = flows.rtt.size
     last = 1  # index of the latest entry of the history
@@ -246,8 +247,8 @@ def _simulate(
                 if last + 1 == past.time.size:
                     past, last = room(senders, past, last)
                 last, k = march(
-                    flows, senders, past, last, *limits, drops, losers, end, longest, totals, time,
-                    record, k,
+                    flows, senders, past, last, *limits, drops, losers, end, longest_step, totals,
+                    time, record, k,
                 )  # fmt: skip
     past, last = room(senders, past, last)  # the result keeps no more than is needed
     return totals, Past(*(curve[: last + 1] for curve in past))
