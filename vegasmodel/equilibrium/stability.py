@@ -131,17 +131,19 @@ class Stability:
 
     - ``stable``: without RED, whether ``gain`` is below 1, which is an exact criterion. With RED,
       False if a root with real part 0 or more was found, and True if a complete search found no
-      such root. ``None`` if an incomplete search found none: there may be one.
+      such root. It is ``None``, not known, if a search that is not complete found no such root:
+      it may have missed one.
     - ``gain``: the mean of the flows' ``Loop.slope``, weighted by their rates. A flow's slope says
-      how strongly its Vegas window reacts to the queueing delay; it is 0 for all other windows.
-    - ``roots``: the roots found, in 1/s, in order of falling real part. Of two conjugate roots only
-      one is listed.
+      how strongly its Vegas window reacts to the queueing delay. It is 0 for a window that does not
+      follow Vegas's rule, such as Reno's.
+    - ``roots``: the roots found, in 1/s, the one with the largest real part first. Of two conjugate
+      roots only one is listed.
     - ``residual``: the largest |F| at a root, relative to the sum of the sizes of F's terms.
     - ``left`` and ``top``: the roots were searched where the real part is above ``left`` and the
       imaginary part between -``top`` and ``top``, in 1/s.
     - ``complete``: True if the search found as many roots as the argument principle counts, and
-      ``residual`` is tiny. If there are no roots, disturbances with frequencies below ``top`` decay
-      faster than e^(``left`` t); ``left`` is negative.
+      ``residual`` is tiny. If it is True and there are no roots, disturbances with frequencies
+      below ``top`` decay faster than e^(``left`` t); ``left`` is negative.
 
     If ``top`` is too large for a search, ``roots`` is empty and ``complete`` is False.
     """

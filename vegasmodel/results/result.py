@@ -215,11 +215,18 @@ class Result:
     def laws(self) -> dict[str, dict[str, float | int | None]]:
         """What all flows of each law (congestion control) deliver together, by the law's name.
 
-        The entry of a law holds the number of its flows (``flows``; a group of short flows that
-        arrive at random counts as one), the sum of their ``delivered_bps``, and two parts:
-        ``share`` is its share of all bits delivered (``shares``), and ``utilization`` the part of
-        the link's capacity that its forward flows use. ``utilization`` is ``None`` if there are
-        several links. The result is empty if the prediction has no throughputs.
+        The entry of a law has four keys:
+
+        - ``flows``: the number of its flows. A group of short flows that arrive at random counts as
+          one flow.
+        - ``delivered_bps``: the sum of their ``delivered_bps``, bit/s.
+        - ``share``: this sum as a fraction of that of all laws. It is ``None`` if no flow delivers
+          anything.
+        - ``utilization``: the fraction of the link's capacity that its forward flows use. It is
+          ``None`` if there are several links.
+
+        A number that is not known is ``None``. The result is empty if the prediction has no
+        throughputs.
         """
         bits, members = self.delivered_bps, self.scenario.members
         if bits is None:
