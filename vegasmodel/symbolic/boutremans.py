@@ -80,11 +80,12 @@ def rate_linux() -> Derivation:
     return Derivation(NO_NUMBER, "rate_i", premises=(steady,), derived=derived, steps=steps)
 
 
-def band() -> tuple[Derivation, Derivation]:
+def upper_edge() -> tuple[Derivation, Derivation]:
     """Vegas's steady window and rate if its backlog is beta: equations (10) and (11).
 
-    They are equations (4) and (5) with beta in place of alpha. The equation numbers are those of
-    Boutremans and Le Boudec.
+    Vegas keeps its window at any backlog from alpha to beta, and beta is the upper edge of this
+    range. The equations are (4) and (5) with beta in place of alpha. The equation numbers are those
+    of Boutremans and Le Boudec.
     """
     W_beta, r_beta = (f.derived.subs(alpha, beta) for f in (window(), rate()))
     return (
@@ -303,7 +304,7 @@ def derivations() -> tuple[Derivation, ...]:
         window(),
         rate(),
         rate_linux(),
-        *band(),
+        *upper_edge(),
         no_over_estimate(),
         *sensitivities(),
         two_arrivals(),
