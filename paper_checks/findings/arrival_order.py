@@ -136,19 +136,22 @@ def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]], runs: Runs) 
         ]
 
     rows, errors = [], []  # of the page's first two tables
-    # by alpha: for ``rounds`` and both theories, the errors of throughputs and of over-estimates
-    pairs = {}
+    # by alpha: a list of pairs for ``rounds`` and for both theories; a pair has the error of the
+    # throughputs and that of the over-estimates
+    error_pairs = {}
     for alpha, (throughput, over_estimates) in by_alpha.items():
         scenario = joining(N, alpha, alpha)
         by_run = advantage(runs(scenario).throughput), _ratio_by_rounds(scenario)
         theory = [f"{advantage(rates):.1f}" for rates in throughput[2:]]
         rows.append([f"{alpha:g}", *map(mean_and_error, by_run), *theory])
-        pairs[alpha] = list(zip(errors_of(throughput), errors_of(over_estimates), strict=True))
-        errors.append([f"{alpha:g}", *(f"{a:.0%}, {b:.0%}" for a, b in pairs[alpha])])
-    by_rounds, exact, bonald = pairs[3.0]
+        of_both = errors_of(throughput), errors_of(over_estimates)
+        error_pairs[alpha] = list(zip(*of_both, strict=True))
+        errors.append([f"{alpha:g}", *(f"{a:.0%}, {b:.0%}" for a, b in error_pairs[alpha])])
+    by_rounds, exact, bonald = error_pairs[3.0]  # at alpha = 3, as in the picture
     # of Bonald's rates of 2 and of 20 sources: the sum, as a part of the capacity
     sums = [printed_rates(n).sum() / CAPACITY for n in (2, N)]
-    # by alpha: last source's rate over the first one's in ns-2, with the slowest arrivals
+    # by alpha: last source's rate over the first one's in ns-2, with the slowest arrivals, for
+    # which ``in_ns2`` has the last entry
     slowest = {alpha: in_ns2(alpha, runs)[-1].mean() for alpha in ALPHAS}
     delta = delay(recursion(N))  # s, queueing delay of all sources together, at alpha 1
     first = float(rates(recursion(N))[0] * (D + delta))  # window of the first source, packets
