@@ -59,9 +59,12 @@ def answer(scenario: Scenario) -> Prediction:
     load = loss_peaks.load(flows, link.loss, link.capacity, link.buffer)
     burst = loss_peaks.slow_start_queue(flows, link.loss, link.capacity)
     recovery_burst = loss_peaks.recovery_burst(flows, link.loss, link.capacity)
-    # ``round_trips`` also has the sender's own waits; a measured RTT (``rtt``) has not
+    # RTTs without queueing; in ``round_trips`` they include the time that packets wait at the
+    # sender or for a delayed ACK (``_round_trip``)
     rtt, round_trips = (np.array([x.rtt for x in each]) for each in (scenario.members, flows))
     delay = share.queueing
+    # A single flow's packets queue whenever its window exceeds the capacity times the RTT, even if
+    # its mean rate is below the capacity.
     if len(flows) == 1:
         delay = random_loss.own_queueing(flows[0], share.loss, link.capacity, link.buffer)
     return Prediction(

@@ -137,11 +137,15 @@ def _not_evaluable(scenario: Scenario, queue: Red) -> str | None:
 
 
 def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
-    """The assumptions on the laws and on the kind of the fixed point (``red.Equilibrium.kind``).
+    """The assumptions on the congestion control laws of the flows, and on the fixed point.
 
-    A fixed point of the kind ``at-threshold`` or ``at-buffer`` is a mean queue at which the drop
-    probability jumps. The model also takes Vegas to keep one certain backlog. Vegas with alpha <
-    beta, or one that rounds its backlog, keeps any backlog of a range (``dead_zone``).
+    ``kind`` is that of the fixed point (``red.Equilibrium.kind``). With ``at-threshold`` or
+    ``at-buffer`` the drop probability jumps at the mean queue of the fixed point. The probability
+    that the model needs lies between its values before and after the jump. So the queue does not
+    stay there, but oscillates about it.
+
+    The model also takes Vegas to keep one certain backlog. Vegas with alpha < beta, or one that
+    rounds its backlog, keeps any backlog of a range (``dead_zone``).
     """
     smooth = kind not in ("at-threshold", "at-buffer")
     vegas = [g for g in scenario.flows if g.keeps_backlog]

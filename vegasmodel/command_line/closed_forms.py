@@ -296,7 +296,7 @@ def rd(
     packet_size: str,
     json: bool,
 ) -> None:
-    """Rate-Delay services: rates of flows, delay bound.
+    """Rate-Delay services: rates of flows, longest queueing delay.
 
     A link has one queue for loss-based flows (class R) and one for Vegas flows (class D).  The
     equations are (5) to (7) of Podlesny and Williamson.
