@@ -130,6 +130,7 @@ class Comparison:
         If the measurement is a single run with random elements, the line says so.
         """
         text = _errs_least(self.nearest, self.errors)
+        # "enough-runs" is unknown only after a single run in which chance has a part
         unknown = [a.name for a in self.measured.assumptions if a.holds is None]
         if self.nearest and "enough-runs" in unknown:
             text += "; one run, so noise unknown"

@@ -237,8 +237,8 @@ def _as_one(found: Mapping[str, Estimate], packet: float) -> dict[str, Estimate]
     flows are tested in the order of their estimates. One RTT is given to the flow with the smallest
     estimate, and to each other flow that meets two conditions:
 
-    - Its range and those of the flows found before have a value in common. So the differences of
-      the estimates may be chance.
+    - Its range has a value in common with the ranges of the flows that have got this RTT so far. So
+      the differences of the estimates may be chance.
     - Its estimate is at most ``packet`` seconds above the smallest one. In this time the bottleneck
       sends one packet, so the difference changes a window by at most one packet.
 

@@ -63,8 +63,10 @@ class _Plane(NamedTuple):
     def top(self) -> Floats:
         """The greatest window on each axis, packets: 1.1 c (d + Delta).
 
-        c is the capacity and d the flow's RTT without queueing. Delta is the queueing delay at
-        which both flows have the largest backlog that lets them keep their windows.
+        c is the capacity and d the flow's RTT without queueing. Delta is the queueing delay if the
+        backlog of both flows is ``upper``, the largest one at which they keep their windows. With
+        this delay a flow that has the whole capacity has the window c (d + Delta). The factor 1.1
+        leaves a margin beyond it.
         """
         delay = secular.solve(self.upper, self.x, self.c, rtt=self.d, variant=self.variant).delay
         return 1.1 * self.c * (self.d + float(delay))
