@@ -59,9 +59,13 @@ def replay(
 
     Each skipped cycle equals the last cycle that was simulated, which took ``period`` seconds.
     Entries 0 to m - 1 of ``trail`` hold the states of that cycle, and samples are interpolated
-    between them. ``before`` holds losses and packets delivered up to the beginning of that cycle,
-    and ``out`` those up to the time ``until``. ``rtt`` [flow] are the RTTs without queueing. The
-    function uses the array ``so_far`` [flow] for the packets delivered since a cycle began.
+    between them. ``rtt`` [flow] are the RTTs without queueing.
+
+    A sample also has the losses and the packets delivered up to its time. They are those in
+    ``before``, up to the beginning of the simulated cycle, and those of the cycles since then.
+    ``out`` has those up to the time ``until``, so the difference of the two, divided by the number
+    of cycles, is for one cycle. ``so_far`` [flow] is scratch space for the packets delivered since
+    a cycle began.
     """
     # the rows of ``values``: n windows, the queueing delay, n numbers of losses, n of packets
     times, values, k = samples.times, samples.values, samples.following[0]

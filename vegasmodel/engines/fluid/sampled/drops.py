@@ -47,13 +47,17 @@ def duplicates_take(flow: Sender, now: LinkState, c: float) -> float:
 def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: float) -> None:
     """Record that the flow loses ``packets`` packets, ``ago`` seconds before the end of this step.
 
-    The function sets when the sender detects the loss: after ``flow.detection_in`` round trips (at
-    RED also ``flow.hears_in``, the same time in seconds). The detection is one round trip after the
-    loss. For Linux senders (``line.py``) and at RED, the time ``flow.silence`` is added, in which
-    the ACKs come that report the loss. The function ``on_acks`` then lets the sender detect the
-    loss, together with all further losses until then. ``flow.later_hole`` is the time from the
-    second loss to the detection, in round trips. In ``flow.later_delay`` the function ``on_acks``
-    stores the queueing delay that the duplicate ACKs will report.
+    The sender detects the loss about one round trip later, together with all further losses until
+    then (``on_acks``). For this the function sets:
+
+    - ``flow.detection_in``: the time until the detection, in round trips. For Linux senders
+      (``line.py``) and at RED it includes ``flow.silence``, the time in which the ACKs come that
+      report the loss.
+    - ``flow.hears_in``: the same time in seconds, which is used at RED only.
+    - ``flow.later_hole``: the time from the second loss to the detection, in round trips; 0 if no
+      second packet is lost.
+    - ``flow.later_delay``: at first ``NEVER``. ``on_acks`` then stores here the queueing delay that
+      the duplicate ACKs will report.
 
     If windows are real numbers (``smooth`` in ``overflow``), ``on_acks`` does not wait for the
     round trip: the sender cuts its window at the end of this step. A loss at the full buffer then
