@@ -104,9 +104,10 @@ def _largest_error(source: int, printed: float, runs: Runs) -> Found:
     """The model's largest error over the buffers of figure 3, percent.
 
     ``source`` is 0 for Vegas and 1 for Reno, and ``printed`` is the error that the paper prints.
-    The paper states neither T nor the figure's buffers.  So we try several T, and we leave B = 10
-    out and then include it.  The result is left open if the printed error lies between the errors
-    that we find in this way.
+    The paper states neither T nor the figure's buffers, which may or may not include 10 packets.
+    So we try several T, each without the buffer of 10 packets and with it.  If the printed error
+    lies between the errors that we find in this way, the paper's settings decide whether it is
+    right, and the result is left open.
     """
 
     def largest(
