@@ -195,32 +195,41 @@ def _instants(scenario: Scenario, samples: int | Floats) -> Floats:
 def _empty(
     scenario: Scenario, flows: NDArray[Any], way: Routes, coarse: int, near: int, calm: int
 ) -> tuple[Net, Floats]:
-    """Make the network as it is at time 0, and memory for the ranges of packets that flows lose.
+    """Make the network as it is at time 0, and the tables of the flows' holes.
+
+    A hole is a range of successive packets of a flow that the receiver misses (``acks.add_hole``).
 
     ``near`` and ``calm`` are the numbers of intervals into which the simulator divides a round
-    trip, near losses and far from them (``Net.parts`` and ``Net.calm``). The memory for packets in
-    flight is made for ``coarse`` intervals in a round trip.
+    trip, near losses and far from them (``Net.parts`` and ``Net.calm``). ``coarse`` is ``near``, or
+    ``CONTENDED`` if ``near`` is larger and was chosen by ``resolution``. The ring buffers have room
+    for the groups of ``coarse`` intervals. If ``coarse`` is less than ``near``, they also have room
+    for groups of single packets.
     """
     flows["longest_stretch"], flows["hop"] = way.longest, way.first
     flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
     # packets that the path holds, and those that the path and its buffers hold
     pipe, held = held_packets(scenario)
-    # number of groups of packets that are in flight at once: each packet may be several groups
+    # Number of groups of packets in flight for which there is to be room. A group consists of
+    # successive packets of one flow that travel together (``state.Parcel``). If ``near`` exceeds
+    # ``coarse``, most groups near losses are single packets. So there is room for as many groups as
+    # packets fit on the path and in its buffers, with ``_PER_PACKET`` as a generous factor.
     at_once = _PER_PACKET * held if near > coarse else pipe
-    # At a single queue (``way.longest`` is infinite) long intervals keep the number of groups
-    # small, whatever the window. But if packets have random delays of their own, each is a group
-    # (``sender.plan``). Then there is room for up to ``_RING`` groups.
-    single = (flows["noise"] > 0.0) | (flows["queue_wait"] > 0.0) | flows["waits_long"]
+    # If each packet has a random delay of its own, each is a group (``sender.plan``).
+    packets_apart = (flows["noise"] > 0.0) | (flows["queue_wait"] > 0.0) | flows["waits_long"]
+    # A window that no loss stops may exceed ``held``. With a single queue the length of an interval
+    # is not limited (``clocks.clocks`` returns infinity). Long intervals then keep the number of
+    # groups small, whatever the window, so the window needs no memory of its own. But if each
+    # packet is a group, there is room for up to ``_RING`` groups.
     window = unlimited_window(scenario)
     if math.isinf(way.longest):
-        window = min(window, _RING / _PER_PACKET if single.any() else 0.0)
+        window = min(window, _RING / _PER_PACKET if packets_apart.any() else 0.0)
     rings = _rings(way, flows["size"], coarse, at_once, max(held, window))
     # the tree that finds the next event (``onward.schedule``); its leaves are the hops
     tree = np.zeros(2 * len(way.hops), np.int64)
     tree[len(way.hops) :] = np.arange(len(way.hops))
     records_of_receivers = receivers(scenario, flows, way)
-    # number of holes with room; if there are more, packets that arrived between two holes count as
-    # lost
+    # The greatest number of holes of a flow. If there would be more, the last hole is extended to
+    # the newly lost packets. Then the packets between them count as lost, although they arrived.
     holes = int(max(_HOLES, min(held, _MOST_HOLES, _ALL_HOLES // len(flows))))
     net = Net(
         flows=flows,
