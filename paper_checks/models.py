@@ -1,8 +1,13 @@
 """``python -m paper_checks.models``: every model against ns-2 on the papers' scenarios.
 
-These are all scenarios for which the records run ns-2.  The output is a Markdown table with a row
-for each family of scenarios and each model, best model first.  A row names the assumption that the
-scenarios break most often.
+A record compares one item of a paper, such as a table cell, with our result.  Many records need
+runs of ns-2.  The scenarios of these runs are compared here, except for those that average over
+less than ``LEAST_ROUND_TRIPS`` round trips.
+
+The output is a Markdown table with a row for each family of scenarios and each model.  The error of
+a model in a scenario is the NRMSE of its throughputs (``error``).  In a family, the model with the
+least mean error comes first.  Each row names the model's assumption that fails in most of the
+family's scenarios.
 """
 
 from __future__ import annotations
@@ -41,7 +46,7 @@ class Row:
     model: str
     errors: tuple[float, ...]  # NRMSE in each scenario that the model answers
     asked: int  # number of scenarios
-    broken: str  # the assumption that fails most often, with the number of scenarios
+    broken: str  # the model's assumption that fails most often, with the number of scenarios
 
     @property
     def mean(self) -> float:
@@ -117,7 +122,7 @@ def rows(
     models: Sequence[str] = MODELS,
     chosen: Mapping[str, Sequence[Scenario]] | None = None,
 ) -> list[Row]:
-    """The rows of the table of errors against ns-2: family by family, best model first.
+    """The rows of the table of errors against ns-2: by family, then by the mean error.
 
     ``chosen`` has the scenarios of each family, by default those of all papers.  A model has no row
     for a family if it answers none of the scenarios of which a run of ns-2 is stored.
