@@ -9,20 +9,23 @@ not.
 The printed numbers show three more properties of the authors' simulation.  None of them is a number
 that could be tuned:
 
-- The first packet gives an RTT sample.  In ns-2 2.35 it never does: a source's clock begins
-  with its first packet, and a packet sent at 0 counts as not sent.  Here it gives a sample
-  unless the sources start at 0; any other start time gives the same.
-- In table 3 the first packet at R1 belongs to the connection with the shorter delay, in table 4 to
-  the one with the longer delay: both tables have the case alpha = 1, beta = 3, with different
-  indices.
+- A source's first packet gives an RTT sample.  In ns-2 2.35 it never does: a source's clock begins
+  with its first packet, so this packet is sent at 0, and ns-2 takes a sending time of 0 for a
+  packet that was not sent.  Here the first packet gives no sample with ``start = 0``.  With any
+  later start it gives one, and the results do not depend on the start.
+- Both sources send their first packets at the same time.  In table 3 the packet of the connection
+  with the shorter delay is the first at R1, in table 4 that of the other connection
+  (``longer_first``).  It cannot be the same one in both tables: both have Jain's index for
+  alpha = 1 and beta = 3, but the two print different values.
 - Table 4's averages begin at 10 s, not at "10 ms".
 
 Everything else is ns-2's Vegas.  It decides once per round trip, on the mean RTT of its packets.
 In slow start each ACK adds one packet to the window, but only in every other round trip.  At the
 end of slow start the window is multiplied by 7/8.  The window does not grow while it is far from
-used up, that is, while it exceeds ``next - acked`` by more than 2.  With ``rounded`` the windows
-are those of ns-2 2.35 to the last digit, which a test checks.  No packet is lost, so there is no
-RED here.
+used up, that is, while it exceeds ``next - acked`` by more than 2.  With ``rounded`` and
+``start = 0`` each connection has as many ACKs and the same last window as in ns-2 2.35, which tests
+check.  The link from R1 to R2 has a RED queue in the paper.  But RED does not act there (section
+3.1), so it is left out here.
 """
 
 from __future__ import annotations
