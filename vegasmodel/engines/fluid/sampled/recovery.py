@@ -109,20 +109,26 @@ def forget_losses(flow: Sender) -> None:
 def timeout(flow: Sender, now: LinkState) -> float:
     """The timeout of the sender's retransmission timer without any backoff, in seconds.
 
-    Before the first ACK it is ``first_rto``, if no handshake has measured the RTT.
+    Before the first ACK it is ``first_rto``. But if this is 0, a handshake has measured the RTT.
 
-    Otherwise it is the timeout at a steady RTT (``Stack.steady_timeout``). Senders of BSD and ns-2
-    measure RTTs in ticks of a clock (``tick``). If all RTTs are at most one tick, all samples are
-    alike, and the timeout is short. If some RTTs may exceed a tick because the receiver delays
-    ACKs, samples differ, and the timeout is longer. The function does not matter for senders with
-    RACK: in this model they never wait for this timer.
+    After the first ACK, or after a handshake, the timeout is
+
+        max(RTT + timer_slack, MIN_RTO)     in general
+        max(timer_slack, MIN_RTO)           for BSD and ns-2, if no RTT exceeds a tick
+
+    as in ``Stack.steady_timeout``. Senders of BSD and ns-2 measure RTTs in whole ticks of a clock,
+    at least one (``tick``; it is 0 for Linux). If no RTT exceeds a tick, each sample is one tick,
+    and the timeout is the fixed number of ticks ``timer_slack``, in which this RTT is included. A
+    receiver that delays ACKs can make RTTs longer than a tick (``ack_pause``).
+
+    The function does not matter for senders with RACK: in this model they never wait for this
+    timer.
     """
     if not flow.heard and flow.first_rto > 0.0:
         return flow.first_rto
     trip = flow.rtt + now.delay
     longest = trip + flow.ack_pause * flow.delays_acks
-    counted = 0.0 if longest <= flow.tick else trip  # ``timer_slack`` contains an RTT of one tick
-    return max(counted + flow.timer_slack, MIN_RTO)
+    return max((0.0 if longest <= flow.tick else trip) + flow.timer_slack, MIN_RTO)
 
 
 @rare
