@@ -186,8 +186,12 @@ def _where_link_is_full(
     """The queue, and RED's base drop probability, at which ``n`` flows fill a link of capacity c.
 
     ``delivered(queue, base drop probability)`` is the sum of the rates of the packets that are not
-    lost. It falls along RED's curve; without RED the probability is always 0. If no point of the
-    curve is such an equilibrium, or if it is a corner, the result is the message of ``rest``.
+    lost. The function searches the curve of RED's base drop probability over the queue
+    (``_corners``). Along this curve the sum falls, so it equals c at one point at most. Without RED
+    the probability is 0 at every queue.
+
+    If there is no such point, the result is a message that says why. The result is also a message
+    if the point is a corner of the curve, because the equations cannot be linearised there.
     """
     if delivered(0.0, 0.0) <= c:
         return (
