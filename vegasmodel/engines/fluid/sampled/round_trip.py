@@ -49,12 +49,17 @@ from vegasmodel.laws.vegas import PART_KEPT
 
 @jit
 def time_for_packets_in_hosts(flows: Table[Sender], now: LinkState, c: float) -> float:
-    """The seconds in which the link would send the packets that wait at random in their hosts.
+    """The seconds in which the link would send the packets that wait in their hosts.
 
-    The queueing delay of equation (S1) contains this time, because it counts all packets in flight
-    as queued for which the link has no room. But ns-2's Vegas measures its RTT from the end of a
-    wait in the host, so ``end_round`` subtracts the time. If flow j sends r_j packets per second
-    with a mean wait of w_j (``wait_in_host``), sum_j r_j w_j packets wait in hosts (Little's law).
+    A host waits for a random time before it sends a packet. Equation (S1) (docstring of the package
+    ``sampled``) takes these packets for queued, as it does with all packets that exceed the
+    bandwidth-delay product. So the time is a part of its queueing delay. But ns-2's Vegas measures
+    its RTT from the end of a packet's wait, so ``end_round`` subtracts the time.
+
+    Flow j sends r_j = n_j/(T_j + s) packets per second. Here n_j is the number of its packets on
+    the way (``moving``), T_j its RTT without queues, and s the queueing delay. Its packets wait for
+    w_j seconds on average (``wait_in_host``). By Little's law, sum_j r_j w_j packets wait in hosts.
+    The link sends ``c`` packets per second.
     """
     waiting = 0.0
     for i in range(len(flows)):
