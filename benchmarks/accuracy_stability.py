@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.arguments import at_least
-from vegasmodel.adapters.stability import place
+from vegasmodel.adapters.stability import equilibrium_of
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.equilibrium import hopf
 from vegasmodel.equilibrium.stability import Loop, assess
@@ -78,7 +78,7 @@ class Case(NamedTuple):
         such scenario.
         """
         try:
-            found = place(self.at(x))
+            found = equilibrium_of(self.at(x))
         except FieldError:
             return None
         return None if isinstance(found, str) else found.loop
@@ -162,7 +162,7 @@ def measured(case: Case, x: float) -> tuple[bool, float, float]:
 
     Raises ``ValueError`` if there is no equilibrium for one of the two capacities.
     """
-    rest, near = place(case.at(x)), place(case.at(x, faster=1.0 + DISTURBANCE))
+    rest, near = equilibrium_of(case.at(x)), equilibrium_of(case.at(x, faster=1.0 + DISTURBANCE))
     if isinstance(rest, str) or isinstance(near, str):
         raise ValueError(f"no equilibrium beside the boundary: {rest}, {near}")
     predicted = assess(rest.loop)

@@ -13,7 +13,7 @@ from scipy.linalg import eigvals
 from scipy.special import lambertw
 
 import vegasmodel as vm
-from vegasmodel.adapters.stability import place, stability
+from vegasmodel.adapters.stability import equilibrium_of, stability
 from vegasmodel.command_line.commands import run
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.equilibrium import _roots, hopf, loop_rest, red
@@ -184,7 +184,7 @@ def test_the_rest_under_red_solves_its_equations():
         vegas("v", 0.05, 3.0),
         vegas("capped", 0.06, 3.0, max_window=2.0),
     ]
-    found = place(scenario(flows, 500.0, queue))
+    found = equilibrium_of(scenario(flows, 500.0, queue))
     s, p = found.delay, found.loss
     base = 0.1 * (500 * s - 10) / 50
     assert p == pytest.approx(2 * base / (3 - base), rel=1e-12)
@@ -221,7 +221,7 @@ def test_the_simulator_decays_inside_the_boundary_and_grows_outside(kind):
         return scenario(flows, 1000.0 * faster, queue, duration)
 
     def make(x, _):
-        return place(case(x)).loop
+        return equilibrium_of(case(x)).loop
 
     (at,) = hopf.crossings(make, np.geomspace(0.7, 1.4, 4), 1.0).points
     assert at.leading
@@ -229,7 +229,7 @@ def test_the_simulator_decays_inside_the_boundary_and_grows_outside(kind):
     for x in (0.98 * at.x, 1.02 * at.x):
         said = stability(case(x)).stability
         grew = swing(case(x, duration=min(6 / abs(said.root.real), 200.0)),
-                     place(case(x, 1 + 1e-7)), 1.5 * said.period)  # fmt: skip
+                     equilibrium_of(case(x, 1 + 1e-7)), 1.5 * said.period)  # fmt: skip
         assert (grew < 0) == said.stable == (x < at.x)
         assert grew == pytest.approx(said.root.real, rel=0.3)
 
@@ -257,7 +257,7 @@ def test_a_verdict_that_jumps_is_no_point_of_the_boundary():
     def make(rtt, top):
         queue = {"discipline": "red", "min_threshold": 10.0, "max_threshold": 60.0}
         queue |= {"weight": 0.02, "max_probability": top}
-        found = place(scenario([vegas("v", rtt, 3.0, count=20)], 1000.0, queue))
+        found = equilibrium_of(scenario([vegas("v", rtt, 3.0, count=20)], 1000.0, queue))
         return None if isinstance(found, str) else found.loop
 
     by_rtt = hopf.crossings(make, np.array([0.09, 0.1]), 0.1)
@@ -405,7 +405,7 @@ def test_the_red_model_says_whether_its_queue_is_stable(rtt, holds):
 
     said = {a.name: a.holds for a in vm.predict(case(), "red").assumptions}
     assert said["stable-queue"] is holds
-    assert (swing(case(), place(case(1 + 1e-6)), 5.0) < 0) == holds
+    assert (swing(case(), equilibrium_of(case(1 + 1e-6)), 5.0) < 0) == holds
 
 
 @pytest.mark.parametrize(
@@ -425,7 +425,7 @@ def test_there_is_one_verdict_of_red_and_it_is_the_simulators(rtt, weight, holds
     if not holds:  # linear analysis knows no other period
         grows = f"fastest the one with a period of {verdict.to_json()['period_s']:.2g} s; large"
         assert grows in said.detail
-    assert (swing(case(), place(case(1 + 1e-6)), 5.0) < 0) == holds
+    assert (swing(case(), equilibrium_of(case(1 + 1e-6)), 5.0) < 0) == holds
 
 
 def test_many_round_trips_of_red_are_judged_by_slow_swings():
@@ -531,7 +531,7 @@ def test_an_equilibrium_where_red_loses_2_in_1e20_packets_is_found(rtt) -> None:
     With an RTT of 100 s, RED loses 2 in 1e16 packets, and the rates once missed c by 5 %.
     """
     case = vm.Scenario([vm.Link(1e6, queue=vm.Red(5.0, 15.0))], [vm.Flow("reno", rtt)])
-    at = place(case)
+    at = equilibrium_of(case)
     assert not isinstance(at, str)
     window = (rtt + at.delay) * 1e6
     assert at.window[0] == pytest.approx(window, rel=1e-9)
@@ -547,7 +547,7 @@ def test_a_queue_at_which_the_rates_miss_the_capacity_is_no_equilibrium() -> Non
     """The delay must exceed an over-estimate of 100 s by 1 ns, which changes its last digits."""
     flow = {"law": "vegas", "alpha": 1, "beta": 1, "rtt": "1 s", "over_estimate": "100 s"}
     case = scenario([flow], 1e9)
-    at = place(case)
+    at = equilibrium_of(case)
     assert isinstance(at, str)
     assert "exactly enough" in at
     assert vm.stability(case).reason == at

@@ -169,16 +169,16 @@ def _stable_queue(
     """The assumption that the model's fixed point is stable, so that the queue does not oscillate.
 
     The test linearises equations of the windows and the queue with feedback delay, and looks at
-    their characteristic roots. It linearises them about the equilibrium that ``stability.place``
-    finds. If there is none, for example because RED marks packets (ECN), it linearises them about
-    the fixed point of the model ``red`` (``about_red``).
+    their characteristic roots. It linearises them about their equilibrium
+    (``stability.equilibrium_of``). If there is none, for example because RED marks packets (ECN),
+    it linearises them about the fixed point of the model ``red`` (``about_red``).
 
     ``root`` is this fixed point, which the model has found for ``flows`` and RED's ``curve``.
     ``weight`` is the weight of the newest queue length in RED's average. The result is ``None``
     (not known) if the link is underloaded, if RED's loss jumps at the fixed point, or if not all
     characteristic roots that matter were found.
     """
-    from vegasmodel.adapters.stability import place
+    from vegasmodel.adapters.stability import equilibrium_of
     from vegasmodel.equilibrium import loop_rest
     from vegasmodel.equilibrium.stability import assess
 
@@ -187,7 +187,7 @@ def _stable_queue(
         return Assumption(
             name, None, f"the drop probability has no slope at the fixed point ({root.kind})"
         )
-    equilibrium, c = place(scenario), scenario.links[0].capacity
+    equilibrium, c = equilibrium_of(scenario), scenario.links[0].capacity
     if isinstance(equilibrium, str):
         loop = loop_rest.about_red(flows, curve, c, root, weight)
     else:

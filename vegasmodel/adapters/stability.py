@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.adapters import rest as rests
 from vegasmodel.adapters.common import column, rtts
+from vegasmodel.adapters.rest import given as given_over_estimates
+from vegasmodel.adapters.rest import measures as measures_base
+from vegasmodel.adapters.rest import starts as start_times
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.engines.fluid import continuous
-from vegasmodel.equilibrium.loop_rest import Rest, Sources, rest
+from vegasmodel.equilibrium import loop_rest
+from vegasmodel.equilibrium.loop_rest import Rest, Sources
 from vegasmodel.equilibrium.red import Curve
 from vegasmodel.equilibrium.stability import Stability, assess
 from vegasmodel.fields.units import format_number, format_time
@@ -27,7 +30,7 @@ from vegasmodel.scenario import Scenario, expect
 from vegasmodel.stacks import STACKS
 from vegasmodel.support.shown import Shown, Table
 
-__all__ = ["StabilityVerdict", "place", "stability"]
+__all__ = ["StabilityVerdict", "equilibrium_of", "stability"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,7 +128,7 @@ def stability(scenario: Scenario) -> StabilityVerdict:
     direction. Each flow's law must be Vegas, Reno, NewReno or SACK.
     """
     expect(scenario)
-    found = place(scenario)
+    found = equilibrium_of(scenario)
     if isinstance(found, str):
         return StabilityVerdict(scenario, False, found)
     verdict = assess(found.loop)
@@ -141,17 +144,18 @@ def stability(scenario: Scenario) -> StabilityVerdict:
     )
 
 
-def place(scenario: Scenario) -> Rest | str:
+def equilibrium_of(scenario: Scenario) -> Rest | str:
     """The scenario's equilibrium, by the equations of the simulator ``delayed``.
 
-    If these equations have no equilibrium for the scenario, or more than one, the result is a text
-    that says why.
+    ``loop_rest.rest`` computes it. If these equations have no equilibrium for the scenario, or more
+    than one, the result is a text that says why.
     """
     reason = _unsupported(scenario)
     if reason is not None:
         return reason
     link, queue = scenario.links[0], scenario.links[0].queue
-    packets = continuous.in_packets(scenario, None)  # whether windows are whole packets
+    # Whether windows are whole packets: None lets the TCP implementations of the flows decide.
+    packets = continuous.in_packets(scenario, None)
     # capacity, pkt/s, and the queueing delay at which the buffer overflows, s
     c, s_max = continuous.limits(scenario, packets)
     edges = [continuous.thresholds(member.flow) for member in scenario.members]
@@ -161,8 +165,12 @@ def place(scenario: Scenario) -> Rest | str:
     ]
     sources = Sources(
         rtt=rtts(scenario),
+        # of the two thresholds, losses pull the backlog down to the lower one
         edge=np.array([lower for lower, _ in edges]),
-        over_estimate=np.where(vegas, rests.given(scenario), 0.0),
+        # 0 for a Vegas flow that measures its baseRTT: no flow starts before it (``_unsupported``
+        # refuses a later start). Loss-based flows need no baseRTT.
+        over_estimate=np.where(vegas, given_over_estimates(scenario), 0.0),
+        # Linux's Vegas divides by baseRTT when it computes the backlog, all others by the RTT
         linux=np.array(
             [
                 m.flow.keeps_backlog and STACKS[m.flow.variant].backlog_over_base
@@ -180,9 +188,11 @@ def place(scenario: Scenario) -> Rest | str:
             queue.min_threshold, queue.max_threshold, queue.max_probability, gentle=queue.gentle
         )
         weight = float(queue.weight)
-    found = rest(sources, c, c * s_max, link.loss, curve, weight)
+    found = loop_rest.rest(sources, c, c * s_max, link.loss, curve, weight)
     if isinstance(found, str):
         return found
+    # Without losses, any backlog between the thresholds is an equilibrium. ``found`` has the lower
+    # threshold, and is only one of many.
     if found.loss == 0.0 and any(lower < upper for lower, upper in edges):
         return _band(scenario)
     return found
@@ -191,13 +201,13 @@ def place(scenario: Scenario) -> Rest | str:
 def _band(scenario: Scenario) -> str:
     """A text on why there are many equilibria: Vegas keeps its window over a range of backlogs."""
     vegas = [group for group in scenario.flows if group.keeps_backlog]
-    rest = "leaves a set of equilibria; each holds its windows"
+    leaves = "leaves a set of equilibria; each holds its windows"
     if any(not group.one_threshold for group in vegas):
-        return f"without losses a band alpha < beta {rest}"
+        return f"without losses a band alpha < beta {leaves}"
     group = next(g for g in vegas if not STACKS[g.variant].real_numbers)
     lower, upper = continuous.thresholds(group)
     return (
-        f"without losses the variant {group.variant} {rest}: it counts the backlog in whole "
+        f"without losses the variant {group.variant} {leaves}: it counts the backlog in whole "
         f"packets, so {group.name} keeps its window at any backlog from {lower:g} to {upper:g} "
         'packets, although alpha = beta; variant = "paper" does not round'
     )
@@ -218,10 +228,10 @@ def _unsupported(scenario: Scenario) -> str | None:
     if any(continuous.thresholds(group)[0] <= 0.0 for group in vegas):
         return "Vegas may keep its window without a packet in the queue, so there may be no queue"
     # A flow that starts after others finds a queue, so its least RTT is longer than without one.
-    starts, by_chance = rests.starts(scenario), scenario.run.start_jitter > 0.0
+    starts, by_chance = start_times(scenario), scenario.run.start_jitter > 0.0
     late = (starts > starts.min()) | (by_chance and starts.size > 1)
     when = "at a random time (start_jitter)" if by_chance else "after other flows"
-    for member, measuring in zip(scenario.members, rests.measures(scenario) & late, strict=True):
+    for member, measuring in zip(scenario.members, measures_base(scenario) & late, strict=True):
         if member.flow.keeps_backlog and measuring:
             return (
                 f"{member.name} starts {when} and measures its baseRTT, which is not known: give "

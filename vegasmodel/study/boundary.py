@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.adapters.stability import place
+from vegasmodel.adapters.stability import equilibrium_of
 from vegasmodel.equilibrium import hopf
 from vegasmodel.equilibrium.stability import Loop
 from vegasmodel.fields.errors import FieldError
@@ -160,7 +160,7 @@ def stability_boundary(
             moved = fields.put(scenario, dict(zip(names, (x, y), strict=True)))
         except FieldError:  # the values contradict one another
             return None
-        found = place(moved)
+        found = equilibrium_of(moved)
         return None if isinstance(found, str) else found.loop
 
     curves: list[tuple[hopf.Crossing, ...]] = []
