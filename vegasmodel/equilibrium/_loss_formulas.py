@@ -17,7 +17,7 @@ from vegasmodel.equilibrium._checks import broadcast, numbers, positive, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.metrics import Floats
 
-FACTORS = 1000  # K in ``random_factor``
+FACTORS = 1000  # K in ``random_factor``, which multiplies the factors with k < K one by one
 TICK = 0.1  # s, of ns-2's coarse timer (tcpTick_) in the papers
 
 Number = TypeVar("Number", float, Floats)
@@ -70,8 +70,10 @@ def random_factor(decrease: ArrayLike) -> Floats:
     1.
 
     The factors with k < K = ``FACTORS`` are multiplied one by one. The logarithm of the product of
-    all other factors is approximated by f'(K)/8 - f(K)/2, where f(u) = ln(1 - d^(2u)). This follows
-    from the midpoint rule and the trapezoidal rule. The error is below 1e-11.
+    all other factors is the sum of f(k + 1/2) - f(k) over k >= K, where f(u) = ln(1 - d^(2u)). The
+    midpoint rule gives the sum of the first terms, and the trapezoidal rule that of the second, as
+    the integral of f from K on with a correction. The integrals cancel, and the corrections leave
+    f'(K)/8 - f(K)/2. The error is below 1e-11.
 
     Raises ``FieldError`` outside 0 <= d <= 1.
     """

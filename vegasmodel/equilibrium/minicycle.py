@@ -138,8 +138,8 @@ def solve(
 ) -> Cycle:
     """The whole cycle from one loss to the next, by the equations that we derived from the paper.
 
-    The paper is that of De Vendictis and Baiocchi. ``throughput`` calls these equations the form
-    "derived" of the model.
+    The paper is that of De Vendictis and Baiocchi. The function ``throughput`` uses these equations
+    if its argument ``form`` is "derived".
 
     ``capacity`` is in pkt/s and ``rtt``, the paper's T, in s. ``buffer``, ``alpha`` and ``beta``
     (default: alpha) are in packets. A loss multiplies Vegas's window by ``decrease``, the paper's
@@ -151,17 +151,17 @@ def solve(
     - "both": every source loses a packet. This is hypothesis 5 of De Vendictis and Baiocchi.
     - "reno": only Reno loses. Vegas's window is never cut, so ``decrease`` has no effect.
     - "growing": every source whose window still grows loses a packet. With a small buffer these are
-      Vegas and Reno, with a large one Reno alone. The throughputs jump at the buffer size that
-      separates the two cases. For some buffers near this size both cycles are possible; the result
-      is then the one in which Vegas and Reno lose.
+      Vegas and Reno, with a large one Reno alone. At the buffer size that separates
+      the two cases, the throughputs change abruptly. For some buffers near this size both cycles
+      are possible; the result is then the one in which Vegas and Reno lose.
 
     ``variant`` decides at which backlog Vegas grows, holds or shrinks its window.
 
     - "paper": it grows below alpha, holds between alpha and beta, and shrinks above beta.
     - "ns2": the two limits are alpha - 1/2 and beta + 1/2, because ns-2 rounds the backlog.
-    - "linux": the two limits are alpha and beta + 1, because Linux truncates the backlog. Linux
-      also computes the backlog differently: as W (RTT - baseRTT)/baseRTT, where W is the window.
-      The others divide by RTT.
+    - "linux": the two limits are alpha and beta + 1, because Linux truncates the backlog. In
+      Linux the backlog is W (RTT - baseRTT)/baseRTT, where W is the window. With "paper" and "ns2"
+      it is W (RTT - baseRTT)/RTT.
 
     With "ns2" and "linux" Vegas never shrinks below two packets.
 

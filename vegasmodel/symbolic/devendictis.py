@@ -426,7 +426,11 @@ X = A * M  # (7) for all Vegas sources together: V = h + X/q
 def loss_limited() -> Derivation:
     """V, the sum of all Vegas windows at a loss, if every Vegas source grows until the loss.
 
-    This is appendix A of De Vendictis and Baiocchi, for n_vegas Vegas and n_reno Reno sources.
+    There are ``n_vegas`` Vegas and ``n_reno`` Reno sources; R is the sum of all Reno windows at the
+    loss. Appendix A of De Vendictis and Baiocchi has one source of each kind. There are three
+    premises. The first and the second say that N - 1 round trips with one packet more in each
+    window restore what a loss takes away: a loss multiplies V by ``lam``, and R by 1/2. The third
+    is that a packet is lost when V + R is the bandwidth-delay product M, plus the buffer B, plus 1.
     """
     system = (
         sp.Eq(V * (1 - lam), n_vegas * (N - 1)),
