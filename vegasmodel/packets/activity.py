@@ -16,10 +16,11 @@ from vegasmodel.packets.trace import Trace
 
 __all__ = ["SAME_TIME", "ends_early", "idle_flows", "windows_a_round_trip"]
 
-# ``idle_flows`` compares a flow with these three limits. It has little to send if it is below all:
+# The three limits of ``idle_flows``. A flow with little to send exceeds none of them.
 MAX_PART_OF_LARGEST = 0.01  # its bytes, as a part of those of the flow that delivers most
 MIN_WINDOWS_PER_RTT = 0.5  # the windows that it delivers per round trip
 MAX_LOSS_RATE = 0.05  # the part of its packets that it loses
+
 SAME_TIME = 1.0  # s: times closer than this count as the same
 FIRST_WINDOW = 10  # packets: the initial window of today's TCP (RFC 6928)
 

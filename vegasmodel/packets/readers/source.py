@@ -12,7 +12,7 @@ from vegasmodel.packets.trace import TraceError
 
 MAX_LINE = 65_536  # bytes
 BOM = b"\xef\xbb\xbf"  # the mark with which some programs begin a text in UTF-8
-MAX_TIME = 1e10  # seconds: over 300 years, and later than any epoch time of ours
+MAX_TIME = 1e10  # seconds: over 300 years; as a time since 1970 it is after the year 2200
 
 
 class Source:
