@@ -161,7 +161,10 @@ def _in_other_units(case: Scenario, solve: str, buffers: list[float]) -> list[st
 
 
 def _with_error(figure: float | None, error: float | None, unit: str) -> str:
-    """A figure with its standard error and its unit, as text; a dash if it is unknown."""
+    """A figure with its unit as text, and with its standard error if this is known and not 0.
+
+    If the figure is unknown, the text is a dash.
+    """
     from vegasmodel.report import console
 
     if figure is not None and unit == "s":

@@ -71,7 +71,10 @@ def _values_at_turns(tried: Tried) -> Floats:
 
 
 def _narrow_crossings(tried: Tried) -> None:
-    """Narrow the interval around each place where the model's quantity crosses the target."""
+    """Narrow the interval around each place where the model's quantity crosses the target.
+
+    The results are in ``tried``, which keeps all values that are evaluated.
+    """
     if tried.whole_numbers:
         _narrow_to_integers(tried)
         return
@@ -104,8 +107,8 @@ def _narrow_crossings(tried: Tried) -> None:
         tolerances={"xatol": 0.0, "xrtol": width, "fatol": 0.0, "frtol": 0.0},
         maxiter=100,
     )
-    # [3, pair] each root, and the two ends of the last interval around it; a failed search is left
-    # out
+    # [3, pair]: each root, and the two ends of the last interval around it. They are evaluated too,
+    # except for pairs where the search has found no root.
     found = np.stack([root.x, *root.bracket])
     tried.evaluate(found[:, np.isfinite(root.x)].ravel())
 
