@@ -80,12 +80,13 @@ class Memory:
     def add(self, piece: Piece, keep: float) -> None:
         """Store the polynomial that gives the solution within one step.
 
-        Polynomials of steps that ended more than ``keep`` seconds ago may be deleted.
+        Polynomials of steps that ended more than ``keep`` seconds before the end of this step are
+        no longer needed. They are deleted many at once.
         """
         self.pieces.append(piece)
         self.starts.append(piece.start)
         cut = bisect_left(self.starts, piece.end - keep) - 1
-        if cut > 64:  # seldom, because each removal from a list's head takes time
+        if cut > 64:  # each deletion at the head of a list takes time, so deletions are seldom
             del self.pieces[:cut], self.starts[:cut]
 
     def at(self, u: float, low: float = -math.inf, high: float = math.inf) -> Floats:

@@ -1,7 +1,7 @@
 """Decides in a recovery with SACK which packets count as lost, and which packets are sent.
 
-Linux and ns-2's CUBIC repair losses in ways of their own. The docstrings of the functions explain
-these ways. In all functions, ``f`` is the record of a flow. ``holes`` is the table of the packets
+In this Linux and ns-2's CUBIC differ from all other senders; the functions' docstrings say how.
+In all functions, ``f`` is the record of a flow. ``holes`` is the table of the packets
 that the flow's receiver misses (``acks.add_hole``). A hole is a range of consecutive missing
 packets, and the table has a row for each hole.
 """
