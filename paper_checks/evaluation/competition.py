@@ -190,8 +190,11 @@ def _wins(winner: str, loser: str, B: float, red: bool) -> Record:
 def _share_grows(law: str, red: bool) -> Callable[[Runs], Found]:
     """Make the function that tests in ns-2 whether the share of ``law`` grows with the buffer.
 
-    The other source is Vegas.  The share must be larger at a buffer of 50 packets than at one of 4.
-    With ``red`` the queue is RED.
+    The other source is Vegas.  The paper claims that the share grows with the buffer.  We take this
+    as confirmed in a run if the share is larger at a buffer of 50 packets than at one of 4.
+
+    With ``red`` the queue is RED.  The test is repeated with other start times
+    (``with_both_starts``), and for RED also with other settings of it (``with_each_red``).
     """
 
     def compute(runs: Runs) -> Found:
@@ -219,7 +222,7 @@ def _share_grows(law: str, red: bool) -> Callable[[Runs], Found]:
         steady = sum(bool(each) for each in for_each_seed(runs, scenes, never_falls))
         detail = (
             f"Mean share of the link at buffers of 4, 7, 10, 15, 50: {text}. In {steady} of the "
-            "seeds it falls at no step."
+            "seeds it never falls from one of these buffers to the next."
         )
         return majority_of_seeds(
             for_each_seed(runs, scenes, rises), printed=True, tolerance=0.0, detail=detail
