@@ -15,17 +15,17 @@ that could be tuned:
   later start it gives one, and the results do not depend on the start.
 - Both sources send their first packets at the same time.  In table 3 the packet of the connection
   with the shorter delay is the first at R1, in table 4 that of the other connection
-  (``longer_first``).  It cannot be the same one in both tables: both have Jain's index for
-  alpha = 1 and beta = 3, but the two print different values.
+  (``longer_first``).  Both tables have Jain's index for alpha = 1 and beta = 3, but they print
+  different values, so the authors' simulations for the two tables differ.
 - Table 4's averages begin at 10 s, not at "10 ms".
 
 Everything else is ns-2's Vegas.  It decides once per round trip, on the mean RTT of its packets.
 In slow start each ACK adds one packet to the window, but only in every other round trip.  At the
 end of slow start the window is multiplied by 7/8.  The window does not grow while it is far from
 used up, that is, while it exceeds ``next - acked`` by more than 2.  With ``rounded`` and
-``start = 0`` each connection has as many ACKs and the same last window as in ns-2 2.35, which tests
-check.  The link from R1 to R2 has a RED queue in the paper.  But RED does not act there (section
-3.1), so it is left out here.
+``start = 0`` each connection has as many ACKs as in ns-2 2.35, and with alpha = 1 and beta = 3 the
+same last window; tests check both.  The link from R1 to R2 has a RED queue in the paper.  But RED
+does not act there (section 3.1), so it is left out here.
 """
 
 from __future__ import annotations
