@@ -293,7 +293,5 @@ class _Curve:
         except ValueError:  # ``rise_of_p`` is NaN, or has one sign at both ends
             return None
         v = latest * self.unit
-        greatest = bool(
-            tangent[-1] > 0
-        )  # p rises at the start of the step, so it falls after the fold
+        greatest = bool(tangent[-1] > 0)  # p rises up to the fold, and then falls
         return Fold(v[:-1], float(v[-1]), self.residual(latest), greatest)
