@@ -37,7 +37,7 @@ SAMPLES = 4  # number of samples per shortest RTT
 STATE_TOLERANCE = 1e-6  # packets: states that differ by less count as equal
 LONGEST_TIMEOUTS = 640.0  # seconds, ten of the longest timeouts: length of a try with timeouts
 STATES_PER_KEY = 9  # stored states with the same key, at most (``_repeats``)
-MAX_STORED = 2**24  # floats in all stored states, at most
+MAX_STORED = 2**24  # floats in all states that have been stored; with so many the search ends
 LEAST_TRIPS = 2500  # least number of round trips of a try whose averages can end the search
 BLOCKS = (16, 8, 4)  # numbers of blocks from which ``_means`` computes standard errors
 ENOUGH_PRECISION = 0.005  # standard error over mean of averages that count as precise
@@ -127,8 +127,8 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
     From the time ``started`` on, the function looks at the state each time a flow's window falls.
     The motion counts as periodic if the same state occurs three times, with as many falls between
     the first and the second time as between the second and the third. The function also stops when
-    its stored states have ``MAX_STORED`` floats. Returns the status of the run, and the steady
-    state, or None if it found no period.
+    it has stored ``MAX_STORED`` floats, those of dropped states included. Returns the status of the
+    run, and the steady state, or None if it found no period.
 
     To store and compare all states in full would take long. So each state has a key: a few integers
     for each flow, such as its window rounded down to packets. When a key occurs for the first time,

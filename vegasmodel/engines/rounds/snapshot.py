@@ -274,11 +274,10 @@ def _ticks(flows: NDArray[np.void], now: float) -> Floats:
 def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: float) -> int:
     """Write the simulator's state at ``time`` into ``out``; returns how many numbers the state has.
 
-    The state is a list of numbers, so that two states can be compared number by number. First come
-    a few whole numbers of each flow, such as its window, which show most differences at once. Then
-    come all other numbers that tell how the simulation goes on: those of the flows, then those of
-    the queues. If the array ``out`` is too short, the remaining numbers are counted but not
-    written.
+    The state is a list of numbers, so that two states can be compared number by number. First comes
+    the key (``Observer.look``), then the numbers of ns-2's coarse timers. Then come all other
+    numbers that tell how the simulation goes on: those of the flows, then those of the queues. If
+    the array ``out`` is too short, the remaining numbers are counted but not written.
     """
     ago = 0.0  # seconds after which the exact time of an event is assumed not to matter
     for i in range(net.flows.shape[0]):
