@@ -340,6 +340,8 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
     were sent more than once. The function removes the packets from the group, and updates these
     fields of the sender:
 
+    - of the latest packets: their mean RTT (``rtt_last``), by how much a random wait delays their
+      ACKs (``late``), and the greatest sending time so far (``latest_sent_at``);
     - of the present round trip, by the RTT samples: ``rtt_sum``, ``rtt_count`` and ``rtt_min``;
     - of the whole connection, by the RTT samples: the smoothed RTT, the least RTT (``min_rtt``) and
       baseRTT (``base``);
