@@ -35,7 +35,7 @@ def case(rng: np.random.Generator, family: str, n: int) -> Case:
     """
     alpha, x = rng.uniform(0.5, 5.0, n), rng.uniform(0.0, 1.0, n)
     c = 10 ** rng.uniform(-1.0, 6.0)
-    if family == "cluster":  # a little above up to four values; as far above each
+    if family == "cluster":  # near one to four places; the clusters are equally wide
         places = rng.uniform(0.0, 1.0, 1 + int(rng.integers(4)))
         x = rng.choice(places, n) + 10 ** rng.uniform(-16.0, -3.0) * rng.random(n)
     elif family == "close":  # within 1e-13 of the largest
