@@ -12,6 +12,7 @@ from scipy import stats
 import vegasmodel as vm
 from tests.helpers import scenario
 from vegasmodel import comparison, metrics, plots, same_case
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.results.prediction import Prediction
 
 POSITIVE = st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=20)
@@ -133,3 +134,14 @@ def test_the_measured_vegas_is_that_of_the_models_only_if_all_flows_have_it() ->
         )
         (note,) = same_case.vegas_of(s, "linux")
         assert note.holds is holds
+
+
+def test_a_drift_is_one_way_and_large_enough() -> None:
+    up = np.linspace(1.0, 2.0, 8)
+    then_rests = np.minimum(up, 1.5)
+    swings = 1.5 + 0.5 * np.cos(np.arange(8.0))
+    tiny = 1.0 + 1e-9 * up
+    means = np.stack([up, up[::-1], then_rests, swings, tiny, np.ones(8)], axis=1)
+    assert list(metrics.drift(means, 0.005)) == [True, True, True, False, False, False]
+    with pytest.raises(FieldError, match="two or more blocks"):
+        metrics.drift(means[:1], 0.005)

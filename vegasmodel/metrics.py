@@ -201,6 +201,23 @@ def standard_error(rates: Floats) -> Floats:
 
 
 @kinds.checked
+def drift(means: Floats, least: float) -> NDArray[np.bool_]:
+    """Whether values still drift to their steady state: [n] from their ``means`` [block, n].
+
+    The means are over successive blocks of time. A value drifts if its means never fall, or never
+    rise, and if the first and the last mean differ by more than ``least`` of the last one. If
+    chance alone makes k means differ, they are in such an order with the probability 2/k!. Raises
+    ``FieldError`` for fewer than two blocks.
+    """
+    if means.ndim < 1 or len(means) < 2:
+        raise FieldError("means", f"shape {means.shape}", "two or more blocks, [block, n]")
+    steps = np.diff(means, axis=0)
+    one_way = np.all(steps >= 0.0, axis=0) | np.all(steps <= 0.0, axis=0)
+    drifting: NDArray[np.bool_] = one_way & (np.abs(means[-1] - means[0]) > least * means[-1])
+    return drifting
+
+
+@kinds.checked
 def relative_uncertainty(mean: Floats, error: Floats, runs: int) -> Floats:
     """The relative uncertainty of each flow's mean throughput: [flows].
 

@@ -389,6 +389,10 @@ def limit_cycle(
     longest run.  A longer run can find longer periods, and its averages have smaller standard
     errors.
 
+    The search begins when the last flow has started.  It leaves out a time of its own in which
+    windows settle, so the scenario's ``warmup`` does not matter.  If windows still drift one way in
+    the longest run, there is no result: the numbers are NaN, and ``status`` says why.
+
     If the search finds only averages, the result's ``hint`` says what to try next.  The hint is
     empty if every motion is random, for example under random loss.
 

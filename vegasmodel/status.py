@@ -36,7 +36,7 @@ class Status(IntEnum):
     # the simulator ``fluid``
     OVERFLOW = 5  # the buffer overflowed, and the caller asked to stop there
     STUCK = 6  # the buffer overflows although no window can shrink further
-    UNSETTLED = 7  # the windows neither came to rest nor filled the buffer
+    UNSETTLED = 7  # the windows did not settle
     # the simulator ``rounds``; ``fluid`` has the last three, too
     STALLED = 16  # a sender has data left, but waits for nothing: a fault of the simulator
     NOT_A_NUMBER = 17  # a count is NaN: a fault of the simulator
@@ -64,7 +64,7 @@ _REASONS = {  # the texts of the property ``reason``
     Status.LOST: "no next point of the branch was found",
     Status.OVERFLOW: "it stopped at the first overflow of the buffer, as the caller asked",
     Status.STUCK: "the buffer overflows although no window can shrink further",
-    Status.UNSETTLED: "in the time allowed the windows neither came to rest nor filled the buffer",
+    Status.UNSETTLED: "the windows did not settle in the time allowed",
     Status.STALLED: "a sender has data left, but waits for nothing (a fault of the simulator)",
     Status.NOT_A_NUMBER: "a count is not a number (a fault of the simulator)",
     Status.FULL_RING: (

@@ -141,7 +141,7 @@ def test_a_source_that_waits_for_its_timer_is_waited_for() -> None:
         (TIMED_OUT, 1000.0, True, [1000]),
     ],
 )
-def test_only_a_timer_or_the_caller_makes_the_search_longer(
+def test_without_a_drift_only_a_timer_or_the_caller_makes_the_search_longer(
     scenario: Scenario,
     longest: float | None,
     waits: bool,
@@ -162,6 +162,24 @@ def test_only_a_timer_or_the_caller_makes_the_search_longer(
     # the averages begin after a quarter of a try
     spans = [(each.scenario.run.duration - each.scenario.run.warmup) / 0.75 for each in made]
     np.testing.assert_allclose(np.array(spans) / 0.08, tries)
+
+
+def test_a_window_that_still_grows_gives_no_averages() -> None:
+    """Vegas alone needs a window of cT = 1000, to which it grows by a packet per round trip.
+
+    Slow start ends far below it: the window keeps more than gamma = 1 packet queued too early,
+    because it is sent in bursts. So the window still grows after a quarter of 1280 round trips, the
+    part of a try that is left out.
+    """
+    scenario = Scenario((Link(5000.0),), (exact("vegas", 0.2, variant="ns2"),))
+    short = steady(scenario, longest=1280.0)
+    assert short.status == "the windows did not settle in the time allowed"
+    assert np.all(np.isnan(short.throughput))
+    assert short.kind == "neither found"
+    # without a limit, the search goes on until Vegas fills the link
+    found = steady(scenario)
+    assert (found.kind, found.status) == ("fixed point", "done")
+    assert found.throughput[0] == pytest.approx(5000.0, rel=1e-4)
 
 
 def test_what_waits_at_rest_is_what_the_engine_counts() -> None:

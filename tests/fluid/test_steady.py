@@ -157,3 +157,20 @@ def test_a_longer_search_finds_longer_periods(monkeypatch):
     monkeypatch.setattr(steady, "FIRST", 20.0)
     assert limit_cycle(pair).kind == "neither found"
     assert limit_cycle(pair, longest=1280.0).kind == "periodic"
+
+
+def test_throughputs_that_drift_for_the_whole_search_give_no_averages():
+    """Slow start carries the first window far beyond cT = 20,000 packets.
+
+    The second flow takes over the first one's share, as its baseRTT is larger. But a window falls
+    by at most a packet per round trip, so this takes longer than the search.
+    """
+    flows = [
+        vegas(1.0, 3.0, rtt=0.2, name=f"v{k}", variant="linux", start=20.0 * k) for k in (0, 1)
+    ]
+    short = limit_cycle(scenario(flows, capacity=1e5, buffer=math.inf))
+    assert short.status == "the windows did not settle in the time allowed"
+    assert np.all(np.isnan(short.throughput))
+    settled = limit_cycle(scenario(flows, capacity=1e5, buffer=math.inf), longest=80_000.0)
+    assert settled.status == "done"
+    assert settled.throughput.sum() == pytest.approx(1e5, rel=1e-3)

@@ -5,8 +5,9 @@ records the state of senders and queue each time a window falls by a packet or m
 counts as periodic if a state is recorded three times, with as many other records between the second
 and the third time as between the first and the second. If no window moves any more, the state is a
 fixed point. If the windows only grow during the whole search, there is no result. In all other
-cases the result is an average over a long run, with its standard error. If random numbers decide
-which packets are lost, the result is always an average.
+cases the result is an average over a long run, with its standard error. If a throughput still
+drifts one way in the longest run, there is no result. If random numbers decide which packets are
+lost, the result is always an average.
 
 In the package ``sampled`` windows usually are whole packets and move in jumps. So the motion has no
 derivatives, and the result has no Floquet multipliers (the factors by which small disturbances grow
@@ -26,7 +27,7 @@ from vegasmodel.engines.fluid.one_run import advance, begin, march_arguments
 from vegasmodel.engines.fluid.records import Tally, empty_tally, reordered
 from vegasmodel.engines.fluid.run import raise_faults
 from vegasmodel.engines.fluid.senders import senders
-from vegasmodel.metrics import Floats, standard_error
+from vegasmodel.metrics import Floats, drift, standard_error
 from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.status import Status
 
@@ -164,8 +165,9 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     - No window moves: the averages are those of one round trip.
     - The windows only grow: the averages are NaN, and ``status`` says why.
     - Otherwise the averages are over ``FIRST`` round trips. If the standard error of a throughput
-      is more than ``PRECISION`` of it, they are replaced by averages over the next 2 ``FIRST``
-      round trips, then over the next 4 ``FIRST`` and so on, up to ``LONGEST``.
+      is more than ``PRECISION`` of it, or if a throughput drifts (``metrics.drift``), they are
+      replaced by averages over the next 2 ``FIRST`` round trips, then over the next 4 ``FIRST`` and
+      so on, up to ``LONGEST``. If a throughput drifts in the last of them, the averages are NaN.
 
     ``longest``, if given, replaces two numbers of round trips: ``SEARCH``, after which the search
     for a cycle ends, and ``LONGEST``. Raises ``ValueError`` if the model cannot simulate the
@@ -180,11 +182,13 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     found = _repeats(motion, motion.time + search * motion.trip)
     trips = min(FIRST, longest_average)
     while found is None:
-        found = _average(motion, trips * motion.trip)
+        found, drifts = _average(motion, trips * motion.trip)
         busy = found.throughput > 0
         precise = bool(np.all(found.spread[busy] <= PRECISION * found.throughput[busy]))
-        if not precise and 2.0 * trips <= longest_average:
+        if (drifts or not precise) and 2.0 * trips <= longest_average:
             trips, found = 2.0 * trips, None
+        elif drifts:
+            found = LimitCycle.failed(motion.n, Status.UNSETTLED.reason)
     raise_faults(scenario)
     return found
 
@@ -248,11 +252,11 @@ def _rest(motion: _Motion) -> LimitCycle | None:
     return _answer(motion, "fixed point", 0.0, 0, tally, residual=moved)
 
 
-def _average(motion: _Motion, span: float) -> LimitCycle:
+def _average(motion: _Motion, span: float) -> tuple[LimitCycle, bool]:
     """The result if windows and queue never repeat: averages over the next ``span`` seconds.
 
     The time is divided into equal parts.  The standard error of an average follows from the scatter
-    of the averages over the parts.
+    of the averages over the parts.  Also returns whether a throughput drifts from part to part.
     """
     total, means = empty_tally(motion.n), []
     for _ in range(BLOCKS):
@@ -261,8 +265,9 @@ def _average(motion: _Motion, span: float) -> LimitCycle:
         means.append(block.delivered / block.queue[1])
         for sum_, part in zip(total, block, strict=True):
             sum_ += part
-    spread = standard_error(np.array(means))
-    return _answer(motion, "neither found", math.nan, 0, total, spread=spread)
+    rates = np.array(means)
+    answer = _answer(motion, "neither found", math.nan, 0, total, spread=standard_error(rates))
+    return answer, bool(np.any(drift(rates, PRECISION)))
 
 
 def _answer(

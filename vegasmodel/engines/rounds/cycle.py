@@ -6,7 +6,9 @@ as periodic if a state is recorded three times, with as many other records betwe
 the third time as between the first and the second. If the motion is not periodic, the last three
 quarters of the run decide. If all windows are constant in this time, the steady state is a fixed
 point. Otherwise the result is an average over this time, with its standard error. If the average is
-not precise enough, the search may be repeated in a longer run.
+not precise enough, the search may be repeated in a longer run. If a window still drifts to
+its steady state, the search is repeated in longer runs, too. If it drifts in the longest run, there
+is no result.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
-from vegasmodel.metrics import Floats, standard_error
+from vegasmodel.metrics import Floats, drift, standard_error
 from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
@@ -38,9 +40,11 @@ STATE_TOLERANCE = 1e-6  # packets: states that differ by less count as equal
 LONGEST_TIMEOUTS = 640.0  # seconds, ten of the longest timeouts: length of a try with timeouts
 STATES_PER_KEY = 9  # stored states with the same key, at most (``_repeats``)
 MAX_STORED = 2**24  # floats in all states that have been stored; with so many the search ends
+LONGEST_DRIFT = 20_480.0  # round trips: length of a try with windows that drift
 LEAST_TRIPS = 2500  # least number of round trips of a try whose averages can end the search
 BLOCKS = (16, 8, 4)  # numbers of blocks from which ``_means`` computes standard errors
 ENOUGH_PRECISION = 0.005  # standard error over mean of averages that count as precise
+DRIFT_BLOCKS = 8  # parts of the time of an average, whose means show a drift (``_drifts``)
 
 
 @kinds.checked
@@ -56,18 +60,19 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     The search ends with the first try that meets one of these conditions:
 
     - The motion is periodic, or all windows are constant.
-    - The try has more than ``LEAST_TRIPS`` round trips, and its averages are precise
-      (``ENOUGH_PRECISION``).
+    - The try has more than ``LEAST_TRIPS`` round trips, its averages are precise
+      (``ENOUGH_PRECISION``), and no window drifts (``_drifts``).
     - The try has ``longest`` round trips, the greatest number allowed.
 
     If ``longest`` is not given, the first try decides whether there are others. If a retransmission
     timer expires in the first try, further tries may last up to ``LONGEST_TIMEOUTS`` simulated
-    seconds. Otherwise there are no further tries.
+    seconds. If a window drifts in it, they may have up to ``LONGEST_DRIFT`` round trips. Otherwise
+    there are no further tries.
 
     If start times are random (``start_jitter``), they are those of the first run of ``answer``.
 
-    If a run fails, ``status`` says why, and all numbers of the result are NaN. The field for
-    Floquet multipliers is always empty.
+    If a run fails, ``status`` says why, and all numbers of the result are NaN. The same holds if a
+    window drifts in the last try. The field for Floquet multipliers is always empty.
     """
     from vegasmodel.engines.rounds.run import Simulation
 
@@ -93,14 +98,19 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
         totals = simulation.totals(status)
         if _at_rest(totals):
             return _means(totals, "fixed point", period=0.0, residual=0.0)
+        drifts = _drifts(totals)
         average = _means(totals, "neither found", period=math.nan, residual=math.nan)
         busy = average.throughput > 0
         precise = np.all(average.spread[busy] <= ENOUGH_PRECISION * average.throughput[busy])
         if longest is None:
             waited = bool(np.any(totals.flows["timeouts"] > 0))  # for a retransmission timer
-            longest = LONGEST_TIMEOUTS / max(rtts) if waited else trips
-        if trips >= longest or (precise and trips > LEAST_TRIPS):
-            return average
+            longest = max(
+                trips,
+                LONGEST_TIMEOUTS / max(rtts) if waited else 0.0,
+                LONGEST_DRIFT if drifts else 0.0,
+            )
+        if trips >= longest or (precise and trips > LEAST_TRIPS and not drifts):
+            return LimitCycle.failed(len(rtts), Status.UNSETTLED.reason) if drifts else average
         trips *= 2.0
 
 
@@ -185,6 +195,15 @@ def _at_rest(totals: Totals) -> bool:
     """Whether all windows are constant after warm-up, in all samples of the run."""
     window = totals.per_flow[_settled(totals) :, :, WINDOW]
     return bool(np.all(window.max(axis=0) == window.min(axis=0)))
+
+
+def _drifts(totals: Totals) -> bool:
+    """Whether a window drifts after warm-up (``drift``): it is not in its steady state yet."""
+    window = totals.per_flow[_settled(totals) :, :, WINDOW]
+    if len(window) < DRIFT_BLOCKS:
+        return False
+    parts = np.array_split(window, DRIFT_BLOCKS)
+    return bool(np.any(drift(np.array([part.mean(axis=0) for part in parts]), ENOUGH_PRECISION)))
 
 
 def _periodic(
