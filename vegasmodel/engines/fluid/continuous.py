@@ -23,7 +23,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid.late_decisions import less_found, resting_range
 from vegasmodel.engines.fluid.pauses import running, whole
-from vegasmodel.engines.fluid.records import Flows, State, Tally, empty_state, empty_tally
+from vegasmodel.engines.fluid.records import TIME, Flows, State, Tally, empty_state, empty_tally
 from vegasmodel.engines.starts import check_starts
 from vegasmodel.fields import kinds
 from vegasmodel.fields.errors import FieldError
@@ -332,7 +332,7 @@ def run(
     # the simulation: first the warm-up, then the rest of the run
     stop_at_loss, skip_cycles = False, True
     code: int = Status.DONE
-    with running(lambda: float(state.clock[0]), duration):
+    with running(lambda: float(state.now[TIME]), duration):
         for end, tally in ((warmup, before), (duration, after)):
             if code == Status.DONE:
                 code = whole(

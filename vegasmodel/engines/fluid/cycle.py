@@ -48,7 +48,7 @@ from vegasmodel.engines.fluid.continuous import (
 )
 from vegasmodel.engines.fluid.methods import all_continuous
 from vegasmodel.engines.fluid.pauses import whole
-from vegasmodel.engines.fluid.records import empty_tally
+from vegasmodel.engines.fluid.records import DELAY, TIME, empty_tally
 from vegasmodel.engines.fluid.steady import steady
 from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
@@ -119,7 +119,7 @@ class _Motion:
 
     def longest_rtt(self, state: State) -> float:
         """The longest RTT of any flow at the queueing delay of ``state``, in seconds."""
-        return float(self.flows.rtt.max() + state.clock[1])
+        return float(self.flows.rtt.max() + state.now[DELAY])
 
 
 @kinds.checked
@@ -187,7 +187,7 @@ def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
     trips = 16.0
     while trips <= longest:
         old = state.window.copy()
-        end = state.clock[0] + trips * motion.longest_rtt(state)
+        end = state.now[TIME] + trips * motion.longest_rtt(state)
         code = motion.integrate(state, end, until_loss=True, tally=motion.tally)
         if code != Status.DONE:
             return code
@@ -211,7 +211,7 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
         """The windows one round trip later, if they are ``window`` now."""
         moved = motion.copy(state, window)
         motion.integrate(
-            moved, moved.clock[0] + trip, until_loss=False, tally=empty_tally(motion.n)
+            moved, moved.now[TIME] + trip, until_loss=False, tally=empty_tally(motion.n)
         )
         return moved.window
 
@@ -220,7 +220,7 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
     jacobian = _jacobian(after_trip, state.window, on)
     residual = float(np.abs(after_trip(state.window) - state.window).max())
     moved = motion.copy(state)
-    motion.integrate(moved, moved.clock[0] + trip, until_loss=False, tally=tally)
+    motion.integrate(moved, moved.now[TIME] + trip, until_loss=False, tally=tally)
     period, overflows, multipliers = 0.0, 0, _eigenvalues(jacobian)
     return _answer(motion, "fixed point", period, overflows, tally, state, multipliers, residual)
 
@@ -237,17 +237,17 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
     time, cutting the windows does not end the overflow, and the result is a failure.
     """
     latest: list[Floats] = [state.window.copy()]  # windows after the latest overflows
-    begin = state.clock[0]  # time of the first overflow
+    begin = state.now[TIME]  # time of the first overflow
     # overflows so far, and the number of them at which Newton's method is next tried
     count, attempt = 0, OVERFLOWS
 
     def to_next_overflow(state: State, tally: Tally) -> int:
         """Simulate up to the next overflow; returns the code that says how this ended."""
-        end = state.clock[0] + longest * motion.longest_rtt(state)
+        end = state.now[TIME] + longest * motion.longest_rtt(state)
         return motion.integrate(state, end, until_loss=True, tally=tally)
 
-    while count < 2 * OVERFLOWS or state.clock[0] - begin < LASTING * motion.longest_rtt(state):
-        before = state.clock[0]
+    while count < 2 * OVERFLOWS or state.now[TIME] - begin < LASTING * motion.longest_rtt(state):
+        before = state.now[TIME]
         code = to_next_overflow(state, motion.tally)
         if code != Status.OVERFLOW:
             return _end(motion, state, code, longest)
@@ -256,7 +256,7 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
         for k in range(1, len(latest)):  # are the windows those of k overflows before?
             if np.abs(latest[-1] - latest[-1 - k]).max() <= CLOSE * max(1.0, latest[-1].max()):
                 # the buffer overflows again at once, so the cuts do not make room in it
-                if state.clock[0] - before < INSTANT * motion.longest_rtt(state):
+                if state.now[TIME] - before < INSTANT * motion.longest_rtt(state):
                     return LimitCycle.failed(motion.n, Status.STUCK.reason)
                 return _periodic(motion, state, k, to_next_overflow)
         if count == attempt:
@@ -319,7 +319,7 @@ def _periodic(
     tally, moved = empty_tally(motion.n), motion.copy(state)
     for _ in range(k):
         to_next_overflow(moved, tally)
-    period = float(moved.clock[0] - state.clock[0])
+    period = float(moved.now[TIME] - state.now[TIME])
     return _answer(motion, "periodic", period, k, tally, moved, eigenvalues, residual)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import Flows, State
+from vegasmodel.engines.fluid.records import DELAY, TIME, Flows, State
 from vegasmodel.engines.fluid.windows import (
     BOTH,
     DOWN,
@@ -53,7 +53,7 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
     window begins to move in another way within the step.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
-    if y.clock[0] < y.recovery_until[i]:  # in fast recovery it rests, whatever the backlog is
+    if y.now[TIME] < y.recovery_until[i]:  # in fast recovery it rests, whatever the backlog is
         return -np.inf
     rtt, cap, floor = p.rtt[i], p.max_window[i], p.min_window[i]
     g = 0.5 * h * (1.0 / (rtt + s) + 1.0 / (rtt + s1))  # round trips in the step
@@ -108,7 +108,7 @@ def changed(
       has emptied. As long as s1 is above 0, the number is instead -s1 divided by the first flow's
       propagation delay.
     """
-    s, n = y.clock[1], active.size
+    s, n = y.now[DELAY], active.size
     worst: float
     if s1 > 0.0 and last[n] == UP:
         worst = -s1 / p.rtt[0]
@@ -138,7 +138,7 @@ def time_to_change(
     how each window moved in the step before.
     """
     low, high = 0.0, h
-    f_low = changed(p, y, active, 0.0, y.clock[1], c, last)
+    f_low = changed(p, y, active, 0.0, y.now[DELAY], c, last)
     if not f_low < 0.0:
         return 0.0
     # from the last but one point before the zero to the last, ``low``: difference in time and value
@@ -158,7 +158,7 @@ def time_to_change(
         if not low < middle < high:  # no float lies between the two
             break
         # the queueing delay s1 at the time ``middle``, and the value of ``changed``
-        guess = extrapolate(y.clock[1], trend, middle)
+        guess = extrapolate(y.now[DELAY], trend, middle)
         s1 = delay_after(p, y, active, guess, middle, c, s_max)
         f = changed(p, y, active, middle, min(s1, s_max), c, last)
         if f > 0.0:
@@ -195,7 +195,7 @@ def drift(p: Flows, y: State, active: np.ndarray, moves: np.ndarray) -> float:
     """
     # ``push`` is the sum of u_i/(T_i + s), and ``give`` that of (W_i/(T_i + s) - v_i)/(T_i + s); so
     # s' is their quotient
-    s, push, give = y.clock[1], 0.0, 0.0
+    s, push, give = y.now[DELAY], 0.0, 0.0
     for i in range(active.size):
         if active[i]:
             per, by_s = 1.0 / (p.rtt[i] + s), 0.0  # ``by_s`` is v_i
@@ -230,7 +230,7 @@ def horizon(
 
     The step ends at ``until`` at the latest, or earlier if a flow's fast recovery ends earlier.
     """
-    s, shortest, scale, slow = y.clock[1], np.inf, np.inf, False
+    s, shortest, scale, slow = y.now[DELAY], np.inf, np.inf, False
     for i in range(active.size):
         if active[i]:
             trip = p.rtt[i] + s
@@ -239,7 +239,7 @@ def horizon(
             slow = slow or y.in_slow_start[i]
             slides = moves[i] == LOW or moves[i] == HIGH or moves[i] == BOTH
             scale = min(scale, GAP * (s - y.over_estimate[i]) if slides else TRIP * trip)
-            if y.recovery_until[i] > y.clock[0]:
+            if y.recovery_until[i] > y.now[TIME]:
                 until = min(until, y.recovery_until[i])
     usual = fraction * shortest
     if slow:

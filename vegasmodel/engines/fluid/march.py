@@ -20,7 +20,7 @@ import numpy as np
 from vegasmodel.engines import on_demand
 from vegasmodel.engines.fluid.events import PROBE, SLACK, changed, horizon, time_to_change
 from vegasmodel.engines.fluid.pauses import PAUSE, PAUSED
-from vegasmodel.engines.fluid.records import Flows, Samples, State, Tally, empty_state
+from vegasmodel.engines.fluid.records import DELAY, TIME, Flows, Samples, State, Tally, empty_state
 from vegasmodel.engines.fluid.repeats import TRAIL, begin_cycle, record_instant, replay, skip_cycles
 from vegasmodel.engines.fluid.slow_start import begin_slow_start, double
 from vegasmodel.engines.fluid.tally import record_samples, seek, tally_step, zero_tally
@@ -63,8 +63,8 @@ def set_delay(p: Flows, y: State, active: np.ndarray, c: float) -> None:
 
     With this delay the flows' rates add up to the capacity, equation (W1) of ``windows.py``.
     """
-    guess, h, s_max = y.clock[1], 0.0, np.inf  # no time passes, and no buffer is full
-    y.clock[1] = delay_after(p, y, active, guess, h, c, s_max)
+    guess, h, s_max = y.now[DELAY], 0.0, np.inf  # no time passes, and no buffer is full
+    y.now[DELAY] = delay_after(p, y, active, guess, h, c, s_max)
 
 
 @jit
@@ -93,7 +93,7 @@ def cut_windows(
             cut = cut or new < y.window[i]
             y.window[i] = new
             y.in_slow_start[i] = False
-            y.recovery_until[i] = y.clock[0] + p.recovery[i] * p.rtt[i]
+            y.recovery_until[i] = y.now[TIME] + p.recovery[i] * p.rtt[i]
             lost[i] += 1
     return cut
 
@@ -101,7 +101,7 @@ def cut_windows(
 @jit
 def start_and_stop(p: Flows, y: State, active: np.ndarray) -> float:
     """Start and stop the flows whose time has come; returns the time of the next start or stop."""
-    t, s, due = y.clock[0], y.clock[1], np.inf  # the time, and the queueing delay
+    t, s, due = y.now[TIME], y.now[DELAY], np.inf
     for i in range(active.size):
         sends = p.start[i] <= t < p.stop[i]
         if sends and not active[i]:
@@ -143,7 +143,7 @@ def accept(
             y.window[i] = new[i]
             if p.measures_base[i]:
                 y.over_estimate[i] = min(y.over_estimate[i], max(least - p.less_found[i], 0.0))
-    y.clock[0], y.clock[1] = later, s1
+    y.now[TIME], y.now[DELAY] = later, s1
     if reduced:
         set_delay(p, y, active, c)
     return ended
@@ -210,7 +210,7 @@ def _prepare(p: Flows, y: State, c: float, samples: Samples, workspace: Workspac
     carried = workspace.carried
     if carried[0] == 0.0:
         carried[:] = 0.0
-        seek(samples, y.clock[0])
+        seek(samples, y.now[TIME])
         _begin(y, workspace.active, workspace.last, workspace.mark)
         carried[1] = start_and_stop(p, y, workspace.active)
         set_delay(p, y, workspace.active, c)
@@ -262,7 +262,7 @@ def _end_overflow(
     if not cut_windows(p, y, workspace.active, workspace.moves, losers, out.losses):
         return False
     set_delay(p, y, workspace.active, c)
-    return not y.clock[1] >= s_max * (1.0 - SLACK)
+    return not y.now[DELAY] >= s_max * (1.0 - SLACK)
 
 
 @jit
@@ -276,15 +276,15 @@ def _skip_repeated(
     if samples are wanted and steps are missing, nothing is skipped. The state moves on to the end
     of the skipped cycles, where the next cycle begins. Returns the new number of instants.
     """
-    sampled, k, ended = samples.record_at != 0, samples.following, y.clock[0]
+    sampled, k, ended = samples.record_at != 0, samples.following, y.now[TIME]
     trail, before = workspace.trail, workspace.before
     known = not sampled or k[0] == samples.times.size or m <= trail.shape[0]
     period = skip_cycles(y, out, workspace.mark, before, until, known)
-    if sampled and y.clock[0] > ended and k[0] < samples.times.size:
-        cycle = (trail, m, period, y.clock[0], p.rtt, before, out, workspace.new, samples)
+    if sampled and y.now[TIME] > ended and k[0] < samples.times.size:
+        cycle = (trail, m, period, y.now[TIME], p.rtt, before, out, workspace.new, samples)
         call(samples.replay_at, cycle)
     begin_cycle(out, before)
-    return record_instant(trail, 0, y.clock[0], y.window, y.clock[1])
+    return record_instant(trail, 0, y.now[TIME], y.window, y.now[DELAY])
 
 
 @functools.partial(jit, negative_indices=False)
@@ -321,9 +321,9 @@ def march(
     mean, length = carried[7], carried[8]
     carried[0] = 0.0  # 1 after a pause
     steps = 1 + pause // active.size
-    while y.clock[0] < end and steps > 0:
+    while y.now[TIME] < end and steps > 0:
         steps -= 1
-        t = y.clock[0]
+        t = y.now[TIME]
         # 1. Make a step, of the length ``wanted`` unless an event or a full buffer ends it early.
         usual, longest, until = horizon(p, y, active, last, fraction, min(due, end))
         remaining = until - t
@@ -333,7 +333,7 @@ def march(
         )
         # 2. The derivatives of the delay, from its mean slopes in this step and in the one before:
         # the next step extrapolates the delay with them.
-        before_mean, mean = mean, (s1 - y.clock[1]) / h if h > 0.0 else 0.0
+        before_mean, mean = mean, (s1 - y.now[DELAY]) / h if h > 0.0 else 0.0
         bend = 2.0 * (mean - before_mean) / (h + length) if h > STALL * usual else 0.0
         trend, length = (mean + 0.5 * bend * h, bend), h
         full = h < wanted or s1 >= s_max
@@ -355,7 +355,7 @@ def march(
                 return OVERFLOW
             if skip:
                 m = _skip_repeated(p, y, min(due, end), out, samples, workspace, m)
-                later = y.clock[0]
+                later = y.now[TIME]
         if later == until:
             jumped = True
         if later >= due:
@@ -365,7 +365,7 @@ def march(
     # what the next call needs to go on, if this one has paused
     carried[1], carried[2], carried[3], carried[4] = due, m, stalls, jumped
     carried[5], carried[6], carried[7], carried[8] = trend[0], trend[1], mean, length
-    carried[0] = y.clock[0] < end
+    carried[0] = y.now[TIME] < end
     return PAUSED if carried[0] else DONE
 
 

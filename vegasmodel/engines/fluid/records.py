@@ -17,6 +17,8 @@ import numpy as np
 
 from vegasmodel.metrics import Floats
 
+TIME, DELAY = range(2)  # indices of ``State.now``
+
 
 class Flows(NamedTuple):
     """The properties of the flows, as arrays with one entry per flow, in seconds and packets.
@@ -60,10 +62,7 @@ class Batch(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state of the flows and the clock, in arrays that a simulation changes.
-
-    ``clock[0]`` is the time t, ``clock[1]`` the queueing delay s, both in seconds.
-    """
+    """The state of the flows and of the queue, in arrays that a simulation changes."""
 
     window: Floats  # [flow], 0 while a flow is inactive
     over_estimate: Floats  # [flow] x_i, infinite before the start
@@ -71,7 +70,7 @@ class State(NamedTuple):
     doubled: Floats  # [flow] window at which Vegas next decides whether slow start ends
     doubling_from: Floats  # [flow] queueing delay when it decided last, s
     recovery_until: Floats  # [flow] time before which the window rests, in fast recovery
-    clock: Floats  # [2]
+    now: Floats  # [2] the time t (``now[TIME]``) and the queueing delay s (``now[DELAY]``), s
 
 
 class Tally(NamedTuple):
@@ -112,7 +111,7 @@ def empty_state(n: int) -> State:
         infinite.copy(),  # doubled
         zeros.copy(),  # doubling_from
         zeros.copy(),  # recovery_until
-        np.zeros(2),  # clock
+        np.zeros(2),  # now
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import Samples, State, Tally
+from vegasmodel.engines.fluid.records import TIME, Samples, State, Tally
 from vegasmodel.engines.fluid.within_step import delivered_within
 from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
@@ -117,15 +117,15 @@ def skip_cycles(
     the previous overflow. The function replaces ``mark`` by the present state, and ``begin_cycle``
     replaces ``before``. Returns the duration of the cycle in seconds.
     """
-    period: float = y.clock[0] - mark.clock[0]  # ``clock[0]`` is the time
+    period: float = y.now[TIME] - mark.now[TIME]
     same = True
     for i in range(y.window.size):
         same = same and abs(y.window[i] - mark.window[i]) <= REPEATS * y.window[i]
         same = same and y.over_estimate[i] == mark.over_estimate[i] and not y.in_slow_start[i]
     # the number of whole cycles that are skipped; each adds as much as the last one
-    cycles = max(0.0, np.floor((until - y.clock[0]) / period)) if same and known else 0.0
-    y.clock[0] += cycles * period
-    mark.clock[0] = y.clock[0]
+    cycles = max(0.0, np.floor((until - y.now[TIME]) / period)) if same and known else 0.0
+    y.now[TIME] += cycles * period
+    mark.now[TIME] = y.now[TIME]
     for i in range(y.window.size):
         y.recovery_until[i] += cycles * period
         out.delivered[i] += cycles * (out.delivered[i] - before.delivered[i])

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import Flows, State
+from vegasmodel.engines.fluid.records import DELAY, Flows, State
 from vegasmodel.engines.fluid.windows import REST
 from vegasmodel.engines.tables import jit
 from vegasmodel.laws.vegas import LEAST_WINDOW, PART_KEPT
@@ -44,7 +44,7 @@ def begin_slow_start(p: Flows, i: int, y: State) -> None:
     """Let flow i, which starts now, begin slow start if its congestion control has one."""
     y.in_slow_start[i] = p.slow_start_growth[i] > 0.0
     y.doubled[i] = 2.0 * p.initial_window[i] if p.in_trains[i] else np.inf
-    y.doubling_from[i] = y.clock[1]  # the queueing delay
+    y.doubling_from[i] = y.now[DELAY]
 
 
 @jit
@@ -126,7 +126,7 @@ def _delay_at_doubling(y: State, i: int, new: Floats, s: float) -> float:
 
     At the end of the step the windows are ``new``, and the queueing delay is ``s``.
     """
-    before = y.clock[1]
+    before = y.now[DELAY]
     part = np.log(y.doubled[i] / y.window[i]) / np.log(new[i] / y.window[i])
     return float(before + (s - before) * part)
 

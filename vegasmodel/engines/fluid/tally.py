@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import Flows, Samples, State, Tally, empty_tally
+from vegasmodel.engines.fluid.records import DELAY, TIME, Flows, Samples, State, Tally, empty_tally
 from vegasmodel.engines.fluid.within_step import delivered_within
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
@@ -29,7 +29,7 @@ def tally_step(
     the flows' rates add up to the capacity c at both ends of the step. With this rule the flows
     then deliver exactly c h packets in the step.
     """
-    s = y.clock[1]
+    s = y.now[DELAY]
     for i in range(active.size):
         if active[i]:
             rate = y.window[i] / (p.rtt[i] + s) + new[i] / (p.rtt[i] + s1)
@@ -59,7 +59,7 @@ def record_samples(
     are interpolated linearly between their values at the beginning of the step (``y``) and at its
     end (``new`` and ``s1``). ``out`` holds the integrals up to the beginning of the step.
     """
-    t, s, n, k = y.clock[0], y.clock[1], new.size, samples.following[0]
+    t, s, n, k = y.now[TIME], y.now[DELAY], new.size, samples.following[0]
     # the rows of ``values``: n windows, the queueing delay, n numbers of losses, n of packets
     times, values = samples.times, samples.values
     while k < times.size and times[k] <= later:

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import Flows, State
+from vegasmodel.engines.fluid.records import DELAY, TIME, Flows, State
 from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
 
@@ -101,7 +101,7 @@ def window_after(
     ``DOWN``, ``REST``, or the threshold on which it slides).
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
-    if y.clock[0] < y.recovery_until[i]:
+    if y.now[TIME] < y.recovery_until[i]:
         return W, 0.0, 0.0, REST
     rtt, cap, floor = p.rtt[i], p.max_window[i], p.min_window[i]
     per_s, per_s1 = 1.0 / (rtt + s), 1.0 / (rtt + s1)
@@ -173,7 +173,8 @@ def delay_after(
     some values of s1. So a bracket around the root is kept. If a Newton step leaves it, a secant
     step or a bisection replaces the Newton step.
     """
-    s, low, high = y.clock[1], -1.0, np.inf  # low < 0: it is not known yet whether there is a queue
+    s = y.now[DELAY]
+    low, high = -1.0, np.inf  # low < 0: it is not known yet whether there is a queue
     f_low, f_high, chords = 0.0, 0.0, 0
     for _ in range(100):
         f, slope, _ = excess(p, y, active, s, guess, h, c)
@@ -250,7 +251,7 @@ def try_step(
     The function writes the windows at the end of the step into ``new``. It writes how each window
     moves into ``moves``, followed by one more entry: ``UP`` if there is a queue, else ``REST``.
     """
-    s = y.clock[1]
+    s = y.now[DELAY]
     s1 = delay_after(p, y, active, extrapolate(s, trend, h), h, c, s_max)
     if s1 > s_max:
         s1, h = s_max, time_to(p, y, active, s, h, c, s_max)
