@@ -94,7 +94,7 @@ def test_sliding_is_the_limit_of_ever_steeper_laws():
     state, tally = continuous.fresh(flows)
     state.window[:] = 40.0
     state.over_estimate[:] = 0.0
-    arrays = windows_march.workspace(2, 0)
+    arrays = windows_march.workspace(*continuous.fresh(flows), 0)
     unsampled = windows_march.samples_at(np.empty(0), flows, state, arrays)
     windows_march.march(
         flows, state, 1080.0, math.inf, 0, 3.0, 0.02, False, False, tally, unsampled, arrays, PAUSE
@@ -137,7 +137,7 @@ def test_cycles_that_are_left_out_look_like_those_that_are_computed(rtts):
     answer = continuous.run(s, sample=0.37)
     flows, (c, s_max) = continuous.flows_of(s), continuous.limits(s, packets=False)
     state, tally = continuous.fresh(flows)
-    arrays = windows_march.workspace(2, 0)
+    arrays = windows_march.workspace(*continuous.fresh(flows), 0)
     samples = windows_march.samples_at(answer.time, flows, state, arrays)
     record = samples.values
     for end in (200.0, 300.0):

@@ -325,7 +325,7 @@ def run(
     flows = flows_of(scenario, packets, trains, starts)
     state, before = fresh(flows)
     after = empty_tally(n)
-    arrays = windows_march.workspace(n)
+    arrays = windows_march.workspace(*fresh(flows))
     samples = windows_march.samples_at(time, flows, state, arrays)
     record = samples.values
     record[:, :1] = 0.0  # the first sample is at time 0

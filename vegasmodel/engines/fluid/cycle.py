@@ -95,7 +95,7 @@ class _Motion:
             self.all_started = max(self.all_started, float(flows.stop[~stays].max()))
         self.state, self.tally = fresh(self.flows)
         self.n = flows.rtt.size
-        self._arrays = windows_march.workspace(self.n, 0)
+        self._arrays = windows_march.workspace(*fresh(flows), 0)
         self._unsampled = windows_march.samples_at(np.empty(0), flows, self.state, self._arrays)
 
     def integrate(self, state: State, end: float, *, until_loss: bool, tally: Tally) -> int:

@@ -35,6 +35,10 @@ GROWING, ALL, LOSS_BASED = 0, 1, 2  # which flows lose packets when the buffer o
 DONE, OVERFLOW, STUCK = int(Status.DONE), int(Status.OVERFLOW), int(Status.STUCK)
 STALL = 2.0**-20  # part of a step: an event that comes sooner than this after another is a stall
 MAX_STALLS = 8  # greatest number of stalls in a row; then no event ends the next step
+# Indices of ``Workspace.carried``. At ``HALTED`` stands 1 if there was a pause, else 0. At ``DUE``
+# stands the time of the next start or stop, and at ``INSTANTS`` the number of instants in the
+# trail. The others are for local variables of ``march``; ``SLOPE`` and ``BEND`` are for ``trend``.
+HALTED, DUE, INSTANTS, STALLS, JUMPED, SLOPE, BEND, MEAN, LENGTH = range(9)
 
 
 class Workspace(NamedTuple):
@@ -50,11 +54,7 @@ class Workspace(NamedTuple):
     mark: State  # the state just after the last overflow
     before: Tally  # the time integrals up to the last overflow
     trail: Floats  # [instant, (time, windows, queueing delay)] since the last overflow
-    # [9] what ``march`` needs to go on after a pause. Entry 0 is 1 if there was a pause, else 0.
-    # The others are the time of the next start or stop, the number of instants in ``trail``, and
-    # local variables of ``march``: ``stalls``, ``jumped``, ``trend`` (two numbers), ``mean``,
-    # ``length``.
-    carried: Floats
+    carried: Floats  # [9] what ``march`` needs to go on after a pause (indices ``HALTED`` ff.)
 
 
 @jit
@@ -149,19 +149,15 @@ def accept(
     return ended
 
 
-def workspace(n: int, trail: int = TRAIL) -> Workspace:
-    """Allocate the arrays for a simulation of ``n`` flows.
+def workspace(mark: State, before: Tally, trail: int = TRAIL) -> Workspace:
+    """Allocate the arrays for a simulation, as ``march`` needs them.
 
-    Several simulations, one after the other, may use the same arrays. A simulation records the
-    states of its latest cycle; ``trail`` is the greatest number of these states.
+    ``mark`` is any state of the simulation's flows, and ``before`` any tally of theirs. The
+    simulation overwrites both. Several simulations, one after the other, may use the same arrays. A
+    simulation records the states of its latest cycle; ``trail`` is the greatest number of these
+    states.
     """
-    mark = State(
-        np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(n), np.zeros(n),
-        np.zeros(2),
-    )  # fmt: skip
-    before = Tally(
-        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2)
-    )
+    n = mark.window.size
     return Workspace(
         np.zeros(n, np.bool_), np.empty(n), np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64),
         mark, before, np.empty((trail, n + 2)), np.zeros(9),
@@ -208,14 +204,14 @@ def _begin(y: State, active: np.ndarray, last: np.ndarray, mark: State) -> None:
 def _prepare(p: Flows, y: State, c: float, samples: Samples, workspace: Workspace) -> None:
     """Make everything ready for the first step of ``march``, unless it goes on after a pause."""
     carried = workspace.carried
-    if carried[0] == 0.0:
+    if carried[HALTED] == 0.0:
         carried[:] = 0.0
         seek(samples, y.now[TIME])
         _begin(y, workspace.active, workspace.last, workspace.mark)
-        carried[1] = start_and_stop(p, y, workspace.active)
+        carried[DUE] = start_and_stop(p, y, workspace.active)
         set_delay(p, y, workspace.active, c)
         # no overflow has begun a cycle, so the trail counts as incomplete; the first step is short
-        carried[2], carried[4] = 1 + workspace.trail.shape[0], 1.0
+        carried[INSTANTS], carried[JUMPED] = 1 + workspace.trail.shape[0], 1.0
 
 
 @jit
@@ -311,15 +307,15 @@ def march(
     sampled = samples.record_at != 0
     active, new, moves, last, _, _, trail, carried = workspace
     _prepare(p, y, c, samples, workspace)
-    due = carried[1]
-    m = int(carried[2])  # instants in the trail; if more than it holds, some are missing
-    stalls = int(carried[3])  # short steps in a row that brought another event at once
+    due = carried[DUE]
+    m = int(carried[INSTANTS])  # if more than the trail holds, some are missing
+    stalls = int(carried[STALLS])  # short steps in a row that brought another event at once
     # After an event, such as a cut, a short step shows how windows and queue move on.
-    jumped = carried[4] != 0.0
-    trend = carried[5], carried[6]
+    jumped = carried[JUMPED] != 0.0
+    trend = carried[SLOPE], carried[BEND]
     # the mean slope of the queueing delay in the last step, and the length of this step
-    mean, length = carried[7], carried[8]
-    carried[0] = 0.0  # 1 after a pause
+    mean, length = carried[MEAN], carried[LENGTH]
+    carried[HALTED] = 0.0
     steps = 1 + pause // active.size
     while y.now[TIME] < end and steps > 0:
         steps -= 1
@@ -363,10 +359,10 @@ def march(
             set_delay(p, y, active, c)
             jumped = True
     # what the next call needs to go on, if this one has paused
-    carried[1], carried[2], carried[3], carried[4] = due, m, stalls, jumped
-    carried[5], carried[6], carried[7], carried[8] = trend[0], trend[1], mean, length
-    carried[0] = y.now[TIME] < end
-    return PAUSED if carried[0] else DONE
+    carried[DUE], carried[INSTANTS], carried[STALLS], carried[JUMPED] = due, m, stalls, jumped
+    carried[SLOPE], carried[BEND], carried[MEAN], carried[LENGTH] = trend[0], trend[1], mean, length
+    carried[HALTED] = y.now[TIME] < end
+    return PAUSED if carried[HALTED] else DONE
 
 
 @making
@@ -389,7 +385,7 @@ def average_many(
     """
     n = p.rtt.shape[1]
     stop_at_loss, skip = False, True  # cycles that repeat are skipped
-    arrays = _workspace(n, 0)
+    arrays = _workspace(_state(n), zero_tally(n), 0)
     for k in range(begin, end):
         row = Flows(
             p.rtt[k], p.keeps_backlog[k], p.backlog_over_base[k], p.lower[k], p.upper[k],
