@@ -77,12 +77,22 @@ class _Motion:
     """The flows and the link of a scenario, with functions that advance their state in time."""
 
     def __init__(
-        self, scenario: Scenario, losers: str, packets: bool | None, step: float, trains: bool
+        self,
+        scenario: Scenario,
+        losers: str,
+        packets: bool | None,
+        step: float,
+        trains: bool,
+        longest: float,
     ) -> None:
-        """Prepare the simulation; the arguments are those of ``continuous.run``."""
+        """Prepare the simulation; the arguments before ``longest`` are those of ``continuous.run``.
+
+        ``longest`` is the greatest number of round trips in which the simulation waits for an
+        overflow, or for windows to come to rest.
+        """
         from vegasmodel.engines.fluid import march as windows_march
 
-        self._march = windows_march.march
+        self._march, self.longest = windows_march.march, longest
         self._losers, self._step = LOSERS.index(losers), step
         packets = in_packets(scenario, packets)
         self.c, self.s_max = limits(scenario, packets)
@@ -109,6 +119,11 @@ class _Motion:
             self._march, self.flows, state, self.c, self.s_max, self._losers, end, self._step,
             until_loss, skip_cycles, tally, self._unsampled, self._arrays,
         )  # fmt: skip
+
+    def to_overflow(self, state: State, tally: Tally) -> int:
+        """Simulate up to the next overflow; returns the code that says how this ended."""
+        end = state.now[TIME] + self.longest * self.longest_rtt(state)
+        return self.integrate(state, end, until_loss=True, tally=tally)
 
     def copy(self, state: State, window: Floats | None = None) -> State:
         """A copy of the state; if ``window`` is given, it replaces the windows in the copy."""
@@ -162,30 +177,30 @@ def limit_cycle(
     if reason is not None:
         raise ValueError(reason)
     check_method(losers, step)
-    motion = _Motion(scenario, losers, packets, step, trains)
+    motion = _Motion(scenario, losers, packets, step, trains, longest)
     state, tally = motion.state, motion.tally
     code = motion.integrate(state, motion.all_started, until_loss=False, tally=tally)
     if code == Status.DONE:
-        code = _rest_or_loss(motion, state, longest)
+        code = _rest_or_loss(motion, state)
     if code == Status.DONE:
         return _fixed_point(motion, state)
     if code == Status.OVERFLOW:
-        return _cycle(motion, state, longest)
+        return _cycle(motion, state)
     return LimitCycle.failed(motion.n, Status(code).reason)
 
 
-def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
+def _rest_or_loss(motion: _Motion, state: State) -> int:
     """Simulate until the buffer overflows, or until all windows have come to rest.
 
     The windows have come to rest if they are equal at the beginning and at the end of an interval
     of time. The first interval takes 16 round trips, and each further one is a quarter longer. The
-    search fails when an interval would exceed ``longest`` round trips.
+    search fails when an interval would exceed ``motion.longest`` round trips.
 
     Returns ``OVERFLOW`` after an overflow, ``DONE`` at rest, ``UNSETTLED`` if the search fails, or
     ``STUCK`` if cutting the windows cannot end an overflow.
     """
     trips = 16.0
-    while trips <= longest:
+    while trips <= motion.longest:
         old = state.window.copy()
         end = state.now[TIME] + trips * motion.longest_rtt(state)
         code = motion.integrate(state, end, until_loss=True, tally=motion.tally)
@@ -225,7 +240,7 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
     return _answer(motion, "fixed point", period, overflows, tally, state, multipliers, residual)
 
 
-def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
+def _cycle(motion: _Motion, state: State) -> LimitCycle:
     """Find a cycle of the windows, which begins and ends at an overflow of the buffer.
 
     The function simulates until the windows after an overflow equal those after an earlier one. If
@@ -240,17 +255,11 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
     begin = state.now[TIME]  # time of the first overflow
     # overflows so far, and the number of them at which Newton's method is next tried
     count, attempt = 0, OVERFLOWS
-
-    def to_next_overflow(state: State, tally: Tally) -> int:
-        """Simulate up to the next overflow; returns the code that says how this ended."""
-        end = state.now[TIME] + longest * motion.longest_rtt(state)
-        return motion.integrate(state, end, until_loss=True, tally=tally)
-
     while count < 2 * OVERFLOWS or state.now[TIME] - begin < LASTING * motion.longest_rtt(state):
         before = state.now[TIME]
-        code = to_next_overflow(state, motion.tally)
+        code = motion.to_overflow(state, motion.tally)
         if code != Status.OVERFLOW:
-            return _end(motion, state, code, longest)
+            return _end(motion, state, code)
         count += 1
         latest = [*latest[-MOST_OVERFLOWS:], state.window.copy()]
         for k in range(1, len(latest)):  # are the windows those of k overflows before?
@@ -258,82 +267,73 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
                 # the buffer overflows again at once, so the cuts do not make room in it
                 if state.now[TIME] - before < INSTANT * motion.longest_rtt(state):
                     return LimitCycle.failed(motion.n, Status.STUCK.reason)
-                return _periodic(motion, state, k, to_next_overflow)
+                return _periodic(motion, state, k)
         if count == attempt:
             attempt *= 4
             for k in range(1, MOST_OVERFLOWS + 1):
-                found = _newton(motion, state, k, to_next_overflow)
+                found = _newton(motion, state, k)
                 if found is not None:
-                    return _periodic(motion, found, k, to_next_overflow)
-    return _average(motion, state, to_next_overflow, longest)
+                    return _periodic(motion, found, k)
+    return _average(motion, state)
 
 
-def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle:
+def _end(motion: _Motion, state: State, code: int) -> LimitCycle:
     """The result of a search for a cycle if the simulation ended before the next overflow.
 
     The result is a fixed point if the windows come to rest, and a failure if they do not. ``code``
-    says how the simulation ended: with ``DONE``, no overflow came for ``longest`` round trips.
+    says how the simulation ended: ``DONE`` if no overflow came for ``motion.longest`` round trips.
     """
     if code == Status.DONE:
-        code = _rest_or_loss(motion, state, longest)
+        code = _rest_or_loss(motion, state)
         if code == Status.DONE:
             return _fixed_point(motion, state)
         code = Status.UNSETTLED
     return LimitCycle.failed(motion.n, Status(code).reason)
 
 
-def _return_map(
-    motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
-) -> Callable[[Floats], Floats]:
+def _return_map(motion: _Motion, state: State, k: int) -> Callable[[Floats], Floats]:
     """Make a function that takes the windows after an overflow and returns those k overflows later.
 
     Each simulation begins in ``state``, but with the given windows. The function returns NaN if the
-    k overflows do not occur. ``to_next_overflow`` simulates up to the next overflow, and returns a
-    code that says how the simulation has ended.
+    k overflows do not occur.
     """
 
     def image(window: Floats) -> Floats:
         """The windows k overflows after those with the windows ``window``; NaN if it has none."""
         moved, tally = motion.copy(state, window), empty_tally(motion.n)
-        if any(to_next_overflow(moved, tally) != Status.OVERFLOW for _ in range(k)):
+        if any(motion.to_overflow(moved, tally) != Status.OVERFLOW for _ in range(k)):
             return np.full(motion.n, np.nan)
         return moved.window
 
     return image
 
 
-def _periodic(
-    motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
-) -> LimitCycle:
+def _periodic(motion: _Motion, state: State, k: int) -> LimitCycle:
     """The result for a cycle of k overflows: averages over the cycle, and Floquet multipliers.
 
     Floquet multipliers are the factors by which a small disturbance of the windows grows or shrinks
-    in each cycle. ``state`` is the state just after an overflow of the cycle. ``to_next_overflow``
-    simulates up to the next overflow, and returns a code that says how the simulation has ended.
+    in each cycle. ``state`` is the state just after an overflow of the cycle.
     """
-    image = _return_map(motion, state, k, to_next_overflow)
+    image = _return_map(motion, state, k)
     on = state.window > 0  # which flows are active
     # without the last eigenvalue, which is 0 (see the top of this file)
     eigenvalues = _eigenvalues(_jacobian(image, state.window, on))[:-1]
     residual = float(np.abs(image(state.window) - state.window).max())
     tally, moved = empty_tally(motion.n), motion.copy(state)
     for _ in range(k):
-        to_next_overflow(moved, tally)
+        motion.to_overflow(moved, tally)
     period = float(moved.now[TIME] - state.now[TIME])
     return _answer(motion, "periodic", period, k, tally, moved, eigenvalues, residual)
 
 
-def _newton(
-    motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
-) -> State | None:
+def _newton(motion: _Motion, state: State, k: int) -> State | None:
     """Find a periodic motion of the windows, with k overflows of the buffer in each period.
 
     Newton's method searches for windows that are the same again after k overflows. The search
     begins in ``state``. Returns the state just after one of the overflows of the periodic motion.
-    Returns None if the method fails, or if the periodic motion is not stable. ``to_next_overflow``
-    simulates up to the next overflow, and returns a code that says how the simulation has ended.
+    Returns None if the method fails, or if the periodic motion is not stable.
     """
-    image = _return_map(motion, state, k, to_next_overflow)
+    image = _return_map(motion, state, k)
     on, window = state.window > 0, state.window.copy()  # ``on``: which flows are active
     # The windows w sought are a solution of F(w) = w, where F is ``image``. A step dw of Newton's
     # method solves (1 - F') dw = F(w) - w.
@@ -355,22 +355,19 @@ def _newton(
     return None
 
 
-def _average(
-    motion: _Motion, state: State, to_next_overflow: Callable[[State, Tally], int], longest: float
-) -> LimitCycle:
+def _average(motion: _Motion, state: State) -> LimitCycle:
     """The result for a motion in which no cycle was found: averages over many overflows.
 
     The simulated time is divided into blocks with equal numbers of overflows. The standard error of
-    a flow's throughput follows from its scatter over the blocks. ``to_next_overflow`` simulates up
-    to the next overflow, and returns a code that says how the simulation has ended.
+    a flow's throughput follows from its scatter over the blocks.
     """
     start, means, total = motion.copy(state), [], empty_tally(motion.n)
     for _ in range(BLOCKS):
         block = empty_tally(motion.n)
         for _ in range(OVERFLOWS):
-            code = to_next_overflow(state, block)
+            code = motion.to_overflow(state, block)
             if code != Status.OVERFLOW:
-                return _end(motion, state, code, longest)
+                return _end(motion, state, code)
         means.append(block.delivered / block.active)
         for sum_, part in zip(total, block, strict=True):
             sum_ += part
