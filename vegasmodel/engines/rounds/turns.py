@@ -255,48 +255,51 @@ def _by_rounds(net: Net, rate: Queue, delay: Queue, now: float) -> Queue:
     ``rate`` and ``delay`` are the queues of the classes R (high rate) and D (low delay). The result
     is one of them. The algorithm is that of ``WRR_CBQueue::deque`` in cbq.cc, a weighted round
     robin. In each round each class has one turn. In its turn it may send a number of bytes in
-    proportion to its share. A class is passed over if it must not send now (``_permitted``).
+    proportion to its share.
     """
-    first, second = (rate, delay) if rate.turn else (delay, rate)
-    # Each pass of the loop looks at the class whose turn it is (number 1) and at the other class
-    # (number 2). ``has_packet`` is the number of the first class with a waiting packet, and
-    # ``sends`` that of the class that may send; 0 stands for none. ``short`` (``deficit`` in
-    # cbq.cc) becomes 1 if a class may send now, but has no bytes left in this round. Then ``short``
-    # becomes 2, and the loop runs once more: such a class now sends all the same.
-    has_packet, sends, short = 0, 0, 0
-    while True:
-        for k in (1, 2):
-            one, two = (first, second) if k == 1 else (second, first)
-            if short < 2 and one.credit <= 0.0:
-                one.credit += np.floor(one.share * (rate.round_bytes / rate.shares_sum))
-            if one.waiting > 0.0:
-                if has_packet == 0:
-                    has_packet = k
-                if not _permitted(one, two, rate, now):
-                    _hold_back(one, now)
-                elif one.credit > 0.0 or short > 1:
-                    sends = k
-                    break
-                else:
-                    short = 1
-            one.credit = 0.0  # it has nothing to send, must not send, or has no bytes left
-        if sends or short != 1:
-            break
-        short = 2
-    # if no class may send, the first one with a packet sends all the same
-    number = sends if sends > 0 else has_packet
-    chosen = first if number == 1 else second
+    rate_sends, permitted = _next_in_round(rate, delay, now)
+    chosen = rate if rate_sends else delay
     keeps_turn = False  # whether the class may go on in this turn, because it has bytes left
-    if sends:
+    if permitted:
         work = _first_work(net, chosen)
         if chosen.credit > 0.0:
             chosen.credit -= np.rint(work * rate.packet_bytes)
         keeps_turn = chosen.credit > 0.0
         _note_use(chosen, rate, work, now)
     # class R has the next turn if it keeps its turn, or if class D does not keep its own
-    chosen_is_rate = chosen.store == rate.store
-    rate.turn = int(chosen_is_rate == keeps_turn)
+    rate.turn = int(rate_sends == keeps_turn)
     return chosen
+
+
+@jit
+def _next_in_round(rate: Queue, delay: Queue, now: float) -> tuple[bool, bool]:
+    """Whether class R sends next (else class D), and whether the class that sends may send now.
+
+    The class whose turn it is comes first. A class sends if it has a packet, may send now
+    (``_permitted``), and has bytes left in this round. If nothing but bytes kept a class from
+    sending, there is a second pass, in which such a class sends all the same. If no class may send
+    now, the first one with a packet sends all the same.
+    """
+    rate_is_first = rate.turn == 1
+    for again in (False, True):
+        lacks_bytes = False  # ``deficit`` in cbq.cc
+        for is_first in (True, False):
+            is_rate = is_first == rate_is_first
+            one, two = (rate, delay) if is_rate else (delay, rate)
+            if not again and one.credit <= 0.0:
+                one.credit += np.floor(one.share * (rate.round_bytes / rate.shares_sum))
+            if one.waiting > 0.0:
+                if not _permitted(one, two, rate, now):
+                    _hold_back(one, now)
+                elif one.credit > 0.0 or again:
+                    return is_rate, True
+                else:
+                    lacks_bytes = True
+            one.credit = 0.0  # it has nothing to send, must not send, or has no bytes left
+        if not lacks_bytes:
+            break
+    first = rate if rate_is_first else delay
+    return (first.waiting > 0.0) == rate_is_first, False
 
 
 @jit
