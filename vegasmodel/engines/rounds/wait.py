@@ -90,24 +90,34 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
     ACK.
     """
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
-    stored = max(f.flight_limit, window(f)) if f.halves_rate else 0.0
+    stored = max(f.flight_limit, window(f))
     limit_flight(f)
-    free = _free(f, f.time)
-    if _may_send(f, holes, free):
-        # No packet is in flight, so the timer is set anew for the next one (RFC 6298, 5.1;
-        # ``output`` in tcp.cc). But ns-2's Vegas lets its timer run on.
-        if f.acked >= f.high and not f.overdue_checks:
-            arm(f, f.time)
-        if f.phase == RECOVERY and f.scoreboard:
-            before = f.pipe
-            send_in_recovery(f, holes, free, 0.0)
-            if _may_send(f, holes, _free(f, f.time)):  # more packets follow (``send_lost_or_wait``)
-                f.wait_ends = f.time + (f.pipe - before) * f.gap
+    _send_after_wait(f, holes)
+    if f.halves_rate and f.jitter > 0.0:  # ns-2's CUBIC, if its sender waits
+        if f.flight_limit > window(f):
+            f.flight_limit = min(stored, outstanding(f))
         else:
-            send(f, free, 0.0)
-    if not f.halves_rate or f.jitter == 0.0:  # not ns-2's CUBIC, or a sender that does not wait
+            f.cwnd = max(f.cwnd, stored)
+
+
+@jit
+def _send_after_wait(f: Sender, holes: Floats) -> None:
+    """Send what the window allows at the time ``f.time``, at which a random wait has ended.
+
+    If no packet is in flight, the retransmission timer is set anew for the packet that is sent (RFC
+    6298, 5.1; ``output`` in tcp.cc). But ns-2's Vegas lets its timer run on. In a recovery with
+    SACK, the sender may have more packets to send (``repair.send_lost_or_wait``). It then waits
+    again.
+    """
+    free = _free(f, f.time)
+    if not _may_send(f, holes, free):
         return
-    if f.flight_limit > window(f):
-        f.flight_limit = min(stored, outstanding(f))
+    if f.acked >= f.high and not f.overdue_checks:
+        arm(f, f.time)
+    if f.phase == RECOVERY and f.scoreboard:
+        before = f.pipe
+        send_in_recovery(f, holes, free, 0.0)
+        if _may_send(f, holes, _free(f, f.time)):
+            f.wait_ends = f.time + (f.pipe - before) * f.gap
     else:
-        f.cwnd = max(f.cwnd, stored)
+        send(f, free, 0.0)
