@@ -34,7 +34,7 @@ _SUMS_OF_A_LINK = ("survey_all", "rough_sums_all", "precise_sums_all", "write_al
 _ONE_LINK = ("find_gap", "solve_case")
 _SEVERAL_LINKS = (
     "copy_flows", "survey_lanes", "rough_sums_lanes", "precise_sums_lanes", "write_rates_lanes",
-    "start_iteration", "step_lanes", "solve_lanes",
+    "start_iteration", "excess_lanes", "step_lanes", "solve_lanes",
 )  # fmt: skip
 
 # the files from whose code the compiled functions are made; if one changes, they are compiled anew

@@ -53,11 +53,12 @@ ROUNDS = 12  # most passes of each stage; links that need more are left to ``sol
 # - TOP, POLE, TOTAL, MOMENT: the numbers ``top``, ``pole``, ``total`` and ``moment`` of ``survey``;
 #   later TOTAL, SLOPE and BEND are the three numbers of ``rough_sums``;
 # - FLOOR, CEILING, LOWER, UPPER, G: ``floor`` to ``upper`` and ``g`` of ``advance``;
-# - HIGH, LOW: the sum of all rates as two floats, the rounded sum and its error.
+# - HIGH, LOW: the sum of all rates as two floats, the rounded sum and its error;
+# - HEAD, EXCESS: ``head`` and ``f`` of ``advance``.
 TOP, POLE, TOTAL, MOMENT, FLOOR, CEILING, LOWER, UPPER, G, SLOPE, BEND, HIGH, LOW = range(13)
-ROWS = 13
-# rows of the table ``count`` of integers: whether the next step uses two floats per number, the
-# number of passes so far, and the status
+HEAD, EXCESS, ROWS = 13, 14, 15
+# rows of the table ``count`` of integers: 1 if the next step uses two floats per number, else 0;
+# the number of passes so far; the status
 EXACT, PASSES, STATUS = range(3)
 
 
@@ -191,6 +192,24 @@ def start_iteration(c: Any, first: int, width: int, t: Any, count: Any) -> None:
         count[STATUS, k] = PENDING if sound else INVALID
 
 
+def excess_lanes(c: Any, first: int, width: int, exact: bool, t: Any) -> None:
+    """Compute for each link by how much the sum of all rates exceeds the capacity.
+
+    The result goes to the row ``EXCESS`` of the table ``t``, which has one column per link. If
+    ``exact``, ``precise_sums_lanes`` has computed the sum of all rates. If not,
+    ``rough_sums_lanes`` has computed the sum without the flows with the largest over-estimate of
+    baseRTT. The rate of these flows goes to the row ``HEAD``. ``c[first]`` is the capacity of the
+    first link.
+    """
+    for k in range(width):
+        t[HEAD, k] = t[POLE, k] / t[G, k]
+        if exact:
+            excess, error = two_sum(t[HIGH, k], -c[first + k])
+            t[EXCESS, k] = excess + (error + t[LOW, k])
+        else:
+            t[EXCESS, k] = (t[HEAD, k] - c[first + k]) + t[TOTAL, k]
+
+
 def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, count: Any) -> int:
     """Take the solver's next step for each selected link, as ``advance`` does for one link.
 
@@ -205,22 +224,15 @@ def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, coun
     """
     unfinished = 0
     for k in range(width):
-        if count[STATUS, k] == PENDING and (count[EXACT, k] == 1) == exact:
-            capacity = c[first + k]
-            head = t[POLE, k] / t[G, k]  # rate of the flows with the largest over-estimate
-            if exact:  # f: the excess of all rates over the capacity
-                f, error = two_sum(t[HIGH, k], -capacity)
-                f += error + t[LOW, k]
-            else:
-                f = (head - capacity) + t[TOTAL, k]
+        if count[STATUS, k] == PENDING and count[EXACT, k] == exact:
             count[PASSES, k] += 1
-            t[G, k], t[LOWER, k], t[UPPER, k], next_exact, count[STATUS, k] = advance(
-                NOT_LINUX, capacity, n, t[FLOOR, k], t[CEILING, k], count[PASSES, k],
+            t[G, k], t[LOWER, k], t[UPPER, k], count[EXACT, k], count[STATUS, k] = advance(
+                NOT_LINUX, c[first + k], n, t[FLOOR, k], t[CEILING, k], count[PASSES, k],
                 t[G, k], t[LOWER, k], t[UPPER, k], exact,
-                head, t[TOTAL, k], t[SLOPE, k], t[BEND, k], f,
+                t[HEAD, k], t[TOTAL, k], t[SLOPE, k], t[BEND, k], t[EXCESS, k],
             )  # fmt: skip
-            count[EXACT, k] = 1 if next_exact else 0
-            unfinished += 1 if count[STATUS, k] == PENDING and next_exact == exact else 0
+            if count[STATUS, k] == PENDING and count[EXACT, k] == exact:
+                unfinished += 1
     return unfinished
 
 
@@ -241,14 +253,15 @@ def solve_lanes(
     copy_flows(alpha, x, first, n, width, a, v)
     survey_lanes(n, width, a, v, t)
     start_iteration(c, first, width, t, count)
-    for _ in range(ROUNDS):  # the first steps: one float per number, so ``exact`` is False
-        rough_sums_lanes(n, width, a, v, t)
-        if step_lanes(c, first, n, width, False, t, count) == 0:
-            break
-    for _ in range(ROUNDS):  # the last steps: two floats per number, so ``exact`` is True
-        precise_sums_lanes(n, width, a, v, t)
-        if step_lanes(c, first, n, width, True, t, count) == 0:
-            break
+    for exact in (False, True):  # the first steps: one float per number; the last steps: two
+        for _ in range(ROUNDS):
+            if exact:
+                precise_sums_lanes(n, width, a, v, t)
+            else:
+                rough_sums_lanes(n, width, a, v, t)
+            excess_lanes(c, first, width, exact, t)
+            if step_lanes(c, first, n, width, exact, t, count) == 0:
+                break
     write_rates_lanes(n, width, a, v, t)
     for k in range(width):
         case, capacity = first + k, c[first + k]
