@@ -3,8 +3,8 @@
 With short flows that arrive at random, the simulator ``rounds`` takes seconds per scenario, and
 minutes for all of the paper ``podlesny``.  So its predictions are stored (``web.json``), with a
 hash of the source code of ``rounds``.  After a change of ``rounds`` the old predictions are still
-shown, with a remark, until this command makes them again.  ``--check`` exits with 1 if they are
-from an earlier version.
+shown, with a remark, until this command makes them again.  A change of comments or docstrings does
+not count.  ``--check`` exits with 1 if the predictions are from an earlier version.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import dataclasses
-import hashlib
 import json
 import multiprocessing
 import sys
@@ -23,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel import laws, queues, stacks
+from paper_checks.code_hash import code_hash
+from vegasmodel import engines, laws, queues, stacks
 from vegasmodel.engines import rounds
 from vegasmodel.predictor import predict
 from vegasmodel.results.assumption import Assumption
@@ -39,13 +39,11 @@ OLDER = "stored answer of an earlier version of the model: python -m paper_check
 ABSENT = "Web traffic takes minutes, and no answer is stored: python -m paper_checks.web"
 
 
+@cache
 def version() -> str:
-    """A hash of the sources of ``rounds``, and of the laws, stacks and queues that it runs."""
-    digest = hashlib.sha256()
-    for package in (rounds, laws, stacks, queues):
-        for path in sorted(Path(package.__path__[0]).glob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    """A hash of the code of ``rounds``, and of the laws, stacks and queues that it runs."""
+    folders = [Path(package.__path__[0]) for package in (engines, rounds, laws, stacks, queues)]
+    return code_hash(path for folder in folders for path in sorted(folder.glob("*.py")))
 
 
 @cache

@@ -1,12 +1,15 @@
 """Stored answers of ``rounds`` on Web traffic: complete, marked if outdated, and used."""
 
+import ast
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from paper_checks import web
 from paper_checks.answers import answer
+from paper_checks.code_hash import code_hash, structure
 from paper_checks.models import remarks
 from paper_checks.runs import Runs
 from paper_checks.scenes import asked
@@ -51,3 +54,45 @@ def test_an_earlier_version_is_said_to_be_one(
     assert web.stored(scenarios[0]).reason == web.OLDER
     assert "earlier version" in remarks()
     assert web.main(["--check"]) == 1
+
+
+CODE = """
+def f(time, *, name=None):
+    '''Return three values.'''
+    return {**name}, time[:2], f"{time} s"
+"""
+
+
+def test_the_structure_of_code_is_the_same_in_each_version_of_python() -> None:
+    name, time = (f"Name(id='{word}', ctx=Load())" for word in ("name", "time"))
+    text = f"JoinedStr(values=[FormattedValue(value={time}, conversion=-1), Constant(value=' s')])"
+    part = f"Subscript(value={time}, slice=Slice(upper=Constant(value=2)), ctx=Load())"
+    assert structure(ast.parse(CODE)) == (
+        "Module(body=[FunctionDef(name='f', args=arguments(args=[arg(arg='time')], "
+        "kwonlyargs=[arg(arg='name')], kw_defaults=[Constant()]), body=[Return(value=Tuple("
+        f"elts=[Dict(keys=[None], values=[{name}]), {part}, {text}], ctx=Load()))])])"
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("    return", "    # now\n    return", True),  # a comment
+        ("three values", "a dictionary,\n    a list and a text", True),
+        ("    '''Return three values.'''\n", "", True),
+        ("return {**name}, time[:2],", "return {\n  **name}, time[: 0x2],", True),  # layout
+        ("[:2]", "[:3]", False),
+        ("[:2]", "[2:]", False),
+        ("{**name}", "{name: name}", False),
+        (" s", " ms", False),
+        ("None", "'None'", False),
+        ("*, ", "", False),
+    ],
+)
+def test_the_hash_is_of_the_code_alone(before: str, after: str, same: bool, tmp_path: Path) -> None:
+    assert before in CODE
+    found = []
+    for file, text in (("1.py", CODE), ("2.py", CODE.replace(before, after))):
+        (tmp_path / file).write_text(text)
+        found.append(code_hash([tmp_path / file]))
+    assert (found[0] == found[1]) is same
