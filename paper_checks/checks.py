@@ -10,7 +10,8 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias
+from functools import partial
+from typing import Any, Literal, TypeAlias, get_args
 
 from paper_checks.runs import NoRun, Runs
 
@@ -22,6 +23,7 @@ __all__ = [
     "Record",
     "agrees",
     "by_theory",
+    "formula",
     "from_printed_numbers",
     "judge",
     "open_question",
@@ -124,10 +126,12 @@ class Known:
 class Record:
     """One item of a paper: the printed value and the function that computes it.
 
-    ``note`` says how the value is computed and where ``tolerance`` comes from.  ``erratum`` has the
-    corrected form and its derivation.  If several records show the same wrong statement,
-    ``statement`` is its name.  ``blocked`` is the reason why nothing can be computed; a record has
-    either this reason or the function.
+    ``kind``: by default the first word of ``item`` if this is a kind, and otherwise "claim".
+    ``printed`` is by default ``True``: the paper says that something is so, and ``compute`` tests
+    whether it is.  ``note`` says how the value is computed and where ``tolerance`` comes from.
+    ``erratum`` has the corrected form and its derivation.  If several records show the same wrong
+    statement, ``statement`` is its name.  ``blocked`` is the reason why nothing can be computed; a
+    record has either this reason or the function.
 
     ``prints``: the words or numbers as they stand in the paper, if ``printed`` has another form (10
     ms for 0.01 s); ``FORMULA_AT_OUR_NUMBERS`` if ``printed`` is a printed formula, evaluated with
@@ -135,8 +139,8 @@ class Record:
     """
 
     item: str  # the record's name
-    kind: Kind
-    printed: Value
+    kind: Kind | None = None
+    printed: Value = True
     compute: Callable[[Runs], Found | Value] | None = None
     tolerance: float = 0.0
     note: str = ""
@@ -154,6 +158,10 @@ class Record:
     def evidence(self) -> Source:
         """Where the computed value comes from."""
         return self.compute.source if isinstance(self.compute, Known) else self.source
+
+
+# A record of a printed formula, evaluated with numbers that we chose
+formula = partial(Record, kind="equation", prints=FORMULA_AT_OUR_NUMBERS)
 
 
 def rounding(unit: float) -> float:
@@ -243,7 +251,7 @@ def _check(paper: str, record: Record, found: Found, verdict: Verdict, note: str
     return Check(
         paper=paper,
         item=record.item,
-        kind=record.kind,
+        kind=record.kind or _kind_by_name(record.item),
         printed=_plain(record.printed),
         computed=_plain(found.value),
         tolerance=found.tolerance,
@@ -254,6 +262,12 @@ def _check(paper: str, record: Record, found: Found, verdict: Verdict, note: str
         share=found.share,
         statement=(record.statement or record.item) if verdict == "erratum" else None,
     )
+
+
+def _kind_by_name(item: str) -> Kind:
+    """The kind of a record with this name: its first word if that is a kind, otherwise "claim"."""
+    first = item.split()[0]
+    return next((kind for kind in get_args(Kind) if kind == first), "claim")
 
 
 def distance(computed: Value, printed: Value) -> float:

@@ -565,6 +565,12 @@ def test_distance(computed: Any, printed: Any, gap: float) -> None:
     assert distance(computed, printed) == gap
 
 
+@pytest.mark.parametrize("item", ["equation 1", "table 2a", "figure 3", "section 4, an equation"])
+def test_the_name_of_a_record_says_its_kind(item: str) -> None:
+    kind = item.split()[0].replace("section", "claim")
+    assert judge("tsang", Record(item, compute=by_theory(True)), Runs()).kind == kind
+
+
 def test_verdicts() -> None:
     stored = Runs()
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from paper_checks.boutremans.scenes import CAPACITY, SMALL_BUFFERS, finite, joining
 from paper_checks.boutremans.theory import ALPHA, BETA, SMALL_STEP, D, N, X, settled
-from paper_checks.checks import FORMULA_AT_OUR_NUMBERS, Found, Record, by_theory, in_every_case
+from paper_checks.checks import Found, Record, by_theory, formula, in_every_case
 from paper_checks.runs import Runs
 from paper_checks.spread import jittered
 from vegasmodel.metrics import Floats
@@ -51,47 +51,38 @@ def bands() -> list[Record]:
     )
     r1, r2 = (float(r) for r in arrived.rates)
     return [
-        Record(
+        formula(
             "equation 10",
-            "equation",
             printed=[
                 limit * s for limit, scale in zip(at_rest, scales, strict=True) for s in scale
             ],
             compute=by_theory([W for state in at_rest.values() for W in state.windows]),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * SMALL_STEP * float(np.max(scales)),
             note=f"Both bounds on the window. computed: the windows {EDGES}",
         ),
-        Record(
+        formula(
             "equation 11",
-            "equation",
             printed=[limit * r for limit, rate in zip(at_rest, rates, strict=True) for r in rate],
             compute=by_theory([r for state in at_rest.values() for r in state.rates]),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * SMALL_STEP * float(np.max(rates)),
             note=f"Both bounds on the rate. computed: the rates {EDGES}",
         ),
-        Record(
+        formula(
             "section 4.1, beta/alpha between two sources with x = 0",
-            "claim",
             printed=BETA / ALPHA,
             compute=by_theory(float(largest_ratio[0, 1])),
-            prints=FORMULA_AT_OUR_NUMBERS,
+            kind="claim",
             tolerance=1e-9,
             note="The largest ratio of both rates in the set of all equilibria.",
         ),
         Record(
             "figure 6, the first of two gets more",
-            "figure",
-            printed=True,
             compute=by_theory(Found(r1 > r2, detail=f"{r1:.1f} and {r2:.1f} pkt/s.")),
             note="Two sources, x = 0, alpha 1, beta 3, d 0.2 s; the first is in equilibrium when "
             "the second arrives. Our copy lacks the picture; we check what it says about it.",
         ),
         Record(
             "figure 6, region 5 is the only one where no window moves",
-            "figure",
-            printed=True,
             blocked="A definition, which nothing could contradict: the lines between the regions "
             "are those at which rule (1) begins to change a window. Our copy lacks the picture "
             "with the numbers of the regions; its words say which region is which.",
@@ -187,8 +178,6 @@ def text() -> list[Record]:
     return [
         Record(
             "section 2, Vegas uses the bandwidth more efficiently than Reno",
-            "claim",
-            printed=True,
             compute=_vegas_leaves_less_unused,
             note="Two sources of one law, in the network of figures 2 and 3 of 'evaluation'. Read "
             "as: in every seed two Renos leave more than 1 % of the link unused, and more than two "
@@ -196,8 +185,6 @@ def text() -> list[Record]:
         ),
         Record(
             "section 3.1.1, at small buffers Vegas behaves like Reno",
-            "claim",
-            printed=True,
             compute=_all_lose_at_small_buffers,
             note="The paper quotes this. We tested whether every Vegas source loses packets at "
             "buffers of less than n alpha packets, as every Reno source does there, and none at an "
@@ -206,8 +193,6 @@ def text() -> list[Record]:
         ),
         Record(
             "section 4.1, the bounds grow with the over-estimate",
-            "claim",
-            printed=True,
             compute=by_theory(_bounds_grow()),
             note="We increase one over-estimate by 1 ms, and compute this source's least and "
             "largest rate over all steady states by the package, with Delta changed, too; we do so "
@@ -215,8 +200,6 @@ def text() -> list[Record]:
         ),
         Record(
             "section 4.1, more than one solution fills the link",
-            "claim",
-            printed=True,
             compute=by_theory(_several_states_at_rest()),
             note="4 sources with x = 0, alpha 1 and beta 3. Rule (1) is iterated from windows of "
             "one packet each, and again with 40 packets for the last. Both times it comes to rest "

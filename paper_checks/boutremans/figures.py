@@ -35,7 +35,6 @@ def figure_2() -> list[Record]:
     return [
         Record(
             "figure 2, the last connection gets 10 times more than the earlier ones",
-            "figure",
             printed=10,
             blocked="It depends on which rate of 'the earlier connections' is meant. By the "
             f"printed rates the last of 20 sources gets {over_median[0]:.1f} times the median of "
@@ -128,8 +127,6 @@ def premise() -> list[Record]:
     return [
         Record(
             "section 3.1.2, sources that each find an equilibrium get what (6) says",
-            "claim",
-            printed=True,
             compute=_as_equation_6_says,
             note="n = 20, alpha = beta. We compare the last source's rate over the first one's. "
             "Read as: with the slowest arrivals it is within 10 % of that by (6) at each alpha, "
@@ -149,7 +146,6 @@ def setting() -> list[Record]:
     return [
         Record(
             "figure 1, n users keep the one link busy",
-            "figure",
             printed=None,
             blocked="A sketch, and a premise of (6), 'if the network capacity is fully utilized', "
             "which nothing could contradict: packets of each source wait in an infinite buffer. "
@@ -157,7 +153,6 @@ def setting() -> list[Record]:
         ),
         Record(
             "section 3.2.1, the random part of the delay is very small",
-            "claim",
             printed=None,
             blocked="The paper states a variance of 90 without a unit. It is the variance of the "
             "number of packets in an M/M/1 queue at 90 % load, so the standard deviation is 9.5 "

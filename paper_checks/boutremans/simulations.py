@@ -156,23 +156,17 @@ def figure_3() -> list[Record]:
         found += [
             Record(
                 f"{figure}, the theoretical baseRTT is pessimistic",
-                "figure",
-                printed=True,
                 compute=_at_each_noise(partial(_theory_exceeds_measurement, alpha)),
                 note=f"{case}. Read as: the baseRTT by Bonald's formula is larger than the "
                 f"measured one, on average and for the last source. {RUN}",
             ),
             Record(
                 f"{figure}, late baseRTTs are far from the propagation delay",
-                "figure",
-                printed=True,
                 compute=_at_each_noise(partial(_over_estimates_by_more_than_d, alpha)),
                 note=f"{case}. Read as: the last source's is more than d = 0.2 s too long. {RUN}",
             ),
             Record(
                 f"{figure}, the last source's baseRTTs at its beginning and end are very close",
-                "figure",
-                printed=True,
                 compute=_at_each_noise(partial(_base_rtt_hardly_falls, alpha)),
                 note=f"{case}. The paper says it of all sources; we test the last one, whose "
                 f"baseRTT is furthest from d. Read as: it falls by less than 10 %. {RUN}",
@@ -363,8 +357,6 @@ def figures_4_and_5() -> list[Record]:
         *(
             Record(
                 f"figure 4{letter}, n = {n}: the rate grows with x_i",
-                "figure",
-                printed=True,
                 compute=_at_each_noise(
                     partial(_rates_grow_with_base_rtts, n, [(alpha, alpha) for alpha in ALPHAS])
                 ),
@@ -376,7 +368,6 @@ def figures_4_and_5() -> list[Record]:
         ),
         Record(
             "figure 4, up to 5 times",
-            "figure",
             printed=PRINTED_ADVANTAGE,
             compute=_largest_advantage,
             tolerance=rounding(1.0),
@@ -384,8 +375,6 @@ def figures_4_and_5() -> list[Record]:
         ),
         Record(
             "figure 5, the swing grows with the rate",
-            "figure",
-            printed=True,
             compute=_at_each_noise(_faster_sources_swing_more),
             source="theory",
             note="The swing is the largest less the least cwnd/RTT of a source, the rate its mean. "
@@ -394,8 +383,6 @@ def figures_4_and_5() -> list[Record]:
         ),
         Record(
             "section 3.2.2, all windows oscillate by a similar amplitude",
-            "claim",
-            printed=True,
             compute=_at_each_noise(_similar_amplitudes),
             source="theory",
             note="The amplitude is the largest less the least window. Read as: all amplitudes are "
@@ -403,8 +390,6 @@ def figures_4_and_5() -> list[Record]:
         ),
         Record(
             "figure 5, the peaks are not synchronized",
-            "figure",
-            printed=True,
             compute=_at_each_noise(_not_in_step),
             source="theory",
             note="The variance of the sum of the windows over the sum of their variances is 20 if "
@@ -413,7 +398,6 @@ def figures_4_and_5() -> list[Record]:
         ),
         Record(
             "figure 5, the link stays full",
-            "figure",
             printed=1.0,
             compute=_at_each_noise(_least_use, 1.0, 0.005),
             source="theory",
@@ -520,24 +504,18 @@ def figures_7_and_8() -> list[Record]:
     found = [
         Record(
             "figure 7, early connections get more",
-            "figure",
-            printed=True,
             compute=_at_each_noise(_early_sources_get_more),
             note=f"{KNOWN}; means of the first and the last five. We chose the pairs (alpha, "
             f"beta), since our copy lacks those of the figure. {RUN}",
         ),
         Record(
             "figure 7, unfairness grows with beta/alpha",
-            "figure",
-            printed=True,
             compute=_at_each_noise(_unfairer_with_larger_ratio),
             note=f"{KNOWN}. Read as: Jain's index falls as beta/alpha grows. We chose the pairs "
             f"(alpha, beta), since our copy lacks those of the figure. {RUN}",
         ),
         Record(
             "figure 7, the oscillations disappear",
-            "figure",
-            printed=True,
             compute=_at_each_noise(_oscillate_only_with_equal_thresholds),
             source="theory",
             note="n = 10, true baseRTTs. Read as: all windows go up and down with alpha = beta, "
@@ -549,8 +527,6 @@ def figures_7_and_8() -> list[Record]:
         found += [
             Record(
                 f"figure 8{letter}, n = {n}: the rate grows with x_i",
-                "figure",
-                printed=True,
                 compute=_at_each_noise(partial(_rates_grow_with_base_rtts, n, [(1.0, 3.0)])),
                 note="The caption gives n only; we chose alpha 1 and beta 3. Sources measure their "
                 "baseRTTs. Read as: the rank correlation is above 0.5, and random orders have as "
@@ -558,8 +534,6 @@ def figures_7_and_8() -> list[Record]:
             ),
             Record(
                 f"figure 8{letter}, n = {n}: fairer as beta moves off alpha",
-                "figure",
-                printed=True,
                 compute=_at_each_noise(partial(_fairer_with_larger_beta, n)),
                 note="Read as: Jain's index rises with beta. The caption gives n only; we chose "
                 f"alpha 1. {RUN}",

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from paper_checks.boutremans.scenes import CAPACITY, SOURCE_COUNTS
-from paper_checks.checks import ARITHMETIC, FORMULA_AT_OUR_NUMBERS, Found, Record, by_theory
+from paper_checks.checks import ARITHMETIC, Found, Record, by_theory, formula
 from vegasmodel.metrics import Floats
 
 # the test point: N sources with these thresholds (packets), over-estimates X and propagation delays
@@ -153,8 +153,6 @@ def steady_state() -> list[Record]:
     return [
         Record(
             "equation 1",
-            "equation",
-            printed=True,
             compute=by_theory(
                 Found(
                     inside and not settled().moves,
@@ -167,46 +165,37 @@ def steady_state() -> list[Record]:
         ),
         Record(
             "equation 2",
-            "equation",
             printed=None,
             blocked="A definition, which nothing could contradict: x_i is baseRTT_i minus d_i. "
             "Figure 3 shows how large it becomes.",
         ),
-        Record(
+        formula(
             "equation 3",
-            "equation",
             printed=[ALPHA] * N,
             compute=by_theory(small_steps.backlogs.tolist()),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * SMALL_STEP,
             note="computed: cwnd_i - (d_i + x_i)/(d_i + Delta) cwnd_i where rule (1) with alpha = "
             "beta comes to rest, iterated at one queue in steps that are halved; printed: alpha. 4 "
             "sources with different d and x. Tolerance: four of the last steps.",
         ),
-        Record(
+        formula(
             "equation 4",
-            "equation",
             printed=(ALPHA * (D + Delta) / (Delta - X)).tolist(),
             compute=by_theory(windows.tolist()),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6,
             note=f"computed: the root of (3), by Brent's method. {ARITHMETIC}",
         ),
-        Record(
+        formula(
             "equation 5",
-            "equation",
             printed=(ALPHA / (Delta - X)).tolist(),
             compute=by_theory((windows / RTT).tolist()),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6,
             note=f"computed: the window that solves (3), divided by the RTT. {ARITHMETIC}",
         ),
-        Record(
+        formula(
             "equation 6",
-            "equation",
             printed=CAPACITY,
             compute=by_theory(float(np.sum(ALPHA / (small_steps.wait - X)))),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * SMALL_STEP * CAPACITY,
             note="computed: the sum of alpha/(Delta - x_i) at the queueing delay Delta at which "
             "rule (1) comes to rest, as for (3), so Delta is not taken from (6); printed: c. "
@@ -214,8 +203,6 @@ def steady_state() -> list[Record]:
         ),
         Record(
             "section 3.1.1, the rate grows with the over-estimate",
-            "claim",
-            printed=True,
             compute=by_theory(_grows_with_own_over_estimate()),
             note="(5) at the Delta of (6), 4 sources. We increase one over-estimate by 1 ms, solve "
             "(6) again, and do so for each source in turn.",
@@ -272,23 +259,19 @@ def particular_cases() -> list[Record]:
     fair = delay(np.zeros(n))
     x, unit = recursion(n), ALPHA / CAPACITY
     return [
-        Record(
+        formula(
             "section 3.1.2, Delta with x = 0",
-            "equation",
             printed=CAPACITY / (n * ALPHA),
             compute=by_theory(fair),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             erratum="Delta = n alpha/c, since (6) with x = 0 is n alpha/Delta = c: n sources have "
             "alpha packets each in the queue. The print, c/(n alpha), is the inverse.",
             note="20 sources, alpha 1, 125 pkt/s.",
         ),
-        Record(
+        formula(
             "section 3.1.2, rates with x = 0",
-            "equation",
             printed=[CAPACITY / N] * N,
             compute=by_theory(settled(ALPHA, ALPHA, SMALL_STEP, x=(0.0,) * N).rates.tolist()),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * SMALL_STEP * CAPACITY / N,
             note=f"printed: c/n, with c {CAPACITY:g} pkt/s; computed: the rates at which rule (1) "
             f"comes to rest, with alpha = beta = {ALPHA:g} and last steps of {SMALL_STEP:g} "
@@ -296,12 +279,10 @@ def particular_cases() -> list[Record]:
             "relative to alpha.",
         ),
         *(
-            Record(
+            formula(
                 f"section 3.1.2, baseRTT of source {i}",
-                "equation",
                 printed=unit * (i - 1) * harmonic(i - 1),
                 compute=by_theory(float(x[i - 1])),
-                prints=FORMULA_AT_OUR_NUMBERS,
                 tolerance=1e-9,
                 note="x_i in s. printed: (alpha/c) (i-1) S_(i-1); computed: the exact recursion.",
                 erratum=EXACT_ARRIVALS,
@@ -309,12 +290,10 @@ def particular_cases() -> list[Record]:
             )
             for i in (2, 3, 20)
         ),
-        Record(
+        formula(
             "section 3.1.2, Delta after n arrivals",
-            "equation",
             printed=unit * n * harmonic(n),
             compute=by_theory(delay(x)),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             erratum="The print has (alpha/a) n S_n. (alpha/c) n S_n is meant, but this does not "
             f"solve (6) either. {EXACT_ARRIVALS}",
@@ -322,12 +301,10 @@ def particular_cases() -> list[Record]:
             note="20 sources, alpha 1; printed: the formula with c in place of a.",
         ),
         *(
-            Record(
+            formula(
                 f"section 3.1.2, the printed rates add up to c, n = {k}",
-                "equation",
                 printed=float(printed_rates(k).sum()),
                 compute=by_theory(float(rates(recursion(k)).sum())),
-                prints=FORMULA_AT_OUR_NUMBERS,
                 tolerance=1e-9,
                 erratum=f"The printed rates add up to {printed_rates(k).sum() / CAPACITY:.4f} c"
                 + (", 5/6 c at n = 2. " if k == 2 else ". ")
@@ -496,21 +473,17 @@ def derivatives() -> list[Record]:
     # (7) of each of these sources, by numerical differentiation
     influence = np.array([sensitivity(j, j, late) for j in range(20)])
     return [
-        Record(
+        formula(
             "equation 7",
-            "equation",
             printed=seven,
             compute=by_theory(sensitivity(i, i)),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6 * seven,
             note=note,
         ),
-        Record(
+        formula(
             "equation 8",
-            "equation",
             printed=eight,
             compute=by_theory(sensitivity(i, k)),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6 * abs(eight),
             note=f"{note} k = {k + 1}.",
             erratum="In the sum, (Delta - x_j) of the numerator must be (Delta - x_i). With y = "
@@ -519,27 +492,21 @@ def derivatives() -> list[Record]:
             "-(d Delta/d x_k)/y_i = -1/(y_i + sum_(j != k) y_k^2 y_i/y_j^2), here "
             f"{derived_eight:.6f}.",
         ),
-        Record(
+        formula(
             "equation 9",
-            "equation",
             printed=-1 / y[i],
             compute=by_theory(slope(lambda s: float(np.log(ALPHA / (s - X[i]))), delay(X))),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6 / y[i],
             note=f"4 sources, i = 2, where Delta - x_i is {y[i]:.8f} s. computed: the numerical "
             "derivative of (5). Tolerance: its error.",
         ),
         Record(
             "section 3.1.3, the influence (7) grows with the over-estimate",
-            "claim",
-            printed=True,
             compute=by_theory(_grows_in_order_of_arrival(influence)),
             note="Each of 20 sources that joined one after the other (exact recursion), alpha 1.",
         ),
         Record(
             "section 3.1.3, (7) has large values when x_i is close to Delta",
-            "claim",
-            printed=True,
             compute=by_theory(_large_near_delta(influence, late)),
             note="Numerical derivatives of solutions of (6). 'Large' is read as more than half of "
             "the largest value. If one over-estimate grows alone, (7) tends to 0: the nearer x_i "
@@ -547,8 +514,6 @@ def derivatives() -> list[Record]:
         ),
         Record(
             "section 3.1.3, (8) is significant where both are near Delta and x_i < x_k",
-            "claim",
-            printed=True,
             compute=by_theory(_large_for_late_pairs()),
             note="All pairs of 20 sources that joined one after the other; numerical derivatives "
             "of solutions of (6). Read as: elsewhere (8) is less than half of its largest value.",

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from paper_checks.checks import ARITHMETIC, FORMULA_AT_OUR_NUMBERS, Found, Known, Record, by_theory
+from paper_checks.checks import ARITHMETIC, Found, Known, Record, by_theory, formula
 from paper_checks.circulation import circulate
 from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 from paper_checks.senders import growth
@@ -41,14 +41,12 @@ def _simulated(item: str, printed: Any, computed: Any, note: str) -> Record:
     numbers that we chose, and ``computed`` is the value from the simulation. ``note`` begins the
     record's note.
     """
-    return Record(
+    return formula(
         item,
-        "equation",
         printed=printed,
         compute=Known(computed, "replay"),  # "replay": the value comes from our own simulation
         tolerance=1e-6,
         note=f"{note} {SIMULATED} {ARITHMETIC}",
-        prints=FORMULA_AT_OUR_NUMBERS,
     )
 
 
@@ -61,15 +59,13 @@ def equation(
     formula's premises in another way, such as by counting.  ``erratum`` is the corrected formula if
     the print is wrong.
     """
-    return Record(
+    return formula(
         item,
-        "equation",
         printed=printed,
         compute=by_theory(computed),
         tolerance=tolerance,
         note=f"{note} {ARITHMETIC}",
         erratum=erratum,
-        prints=FORMULA_AT_OUR_NUMBERS,
     )
 
 
@@ -93,7 +89,6 @@ def window_rules() -> list[Record]:
         ),
         Record(
             "equation 2",
-            "equation",
             printed=1.0,
             compute=by_theory(growth(W)),
             prints=("by 1 packet every T",),
@@ -101,12 +96,10 @@ def window_rules() -> list[Record]:
             note="By section 3, (2) means a growth of one packet every T. Computed: each of 12 "
             "ACKs adds 1/W, from W = 12 on. Tolerance: 1/(2 W), since W grows meanwhile.",
         ),
-        Record(
+        formula(
             "equation 3",
-            "equation",
             printed=M + ALPHA,
             compute=by_theory(_window_at_rest()),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1 / (M + ALPHA),
             note=f"{CASE} computed: the window at which rule (3), applied at each ACK of a single "
             "source, comes to rest, with RTT = max(T, W/mu). printed: (6) with W/RTT = mu, that is "
@@ -205,12 +198,10 @@ def equilibrium() -> list[Record]:
             computed=M + both.waiting,
             note=f"{CASE} Windows 16 and 90. q is the mean number of packets that wait;",
         ),
-        Record(
+        formula(
             "equation 6",
-            "equation",
             printed=ALPHA,
             compute=by_theory(_backlog(rest, rest + W_R - M)),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1 / rest,
             note=f"{CASE} computed: Diff where rule (3), applied at each ACK, comes to rest beside "
             "a Reno window that stays at 90 packets; the RTT follows from both windows. Tolerance: "
@@ -223,12 +214,10 @@ def equilibrium() -> list[Record]:
             note=f"{CASE} At q of 5 and 12; computed: the window whose Diff is alpha at an RTT "
             "of T + q/mu, by Brent's method.",
         ),
-        Record(
+        formula(
             "section 3, W_V(N) and W_R(N)",
-            "equation",
             printed=list(at_loss),
             compute=by_theory(list(_at_the_loss(*after))),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1.0,
             note="mu 1080, T 80 ms, B 20. The sum of both windows is mu T + B + 1 packets at the "
             "loss, so the two values are only one independent result. computed: Vegas's window "
@@ -305,12 +294,10 @@ def reno_in_a_cycle() -> list[Record]:
     R1, N, reno = c.R1, c.N, c.reno
     by_ack = _ack_by_ack(R1, N)  # Reno's windows, computed with single ACKs
     return [
-        Record(
+        formula(
             "equation 10",
-            "equation",
             printed=[R1 + i - 1 for i in (10, 20, N)],
             compute=by_theory([by_ack[i - 1] for i in (10, 20, N)]),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=_slack(by_ack),
             note=f"W_R(1) {R1}; windows of mini-cycles 10, 20 and {N}; computed: each ACK adds "
             f"1/W. {SLACK_NOTE} All three windows have the tolerance of the last one.",
@@ -336,12 +323,10 @@ def phase_1() -> list[Record]:
     # the windows in mini-cycles 1 to a, computed with single ACKs
     vegas_by_ack, reno_by_ack = _ack_by_ack(V1, a - 1), _ack_by_ack(R1, a - 1)
     return [
-        Record(
+        formula(
             "equation 11",
-            "equation",
             printed=[V1 + a - 1, R1 + a - 1],
             compute=by_theory([vegas_by_ack[-1], reno_by_ack[-1]]),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=_slack(vegas_by_ack),
             note=f"{where} printed: (11) solved for the windows of mini-cycle a, with the counted "
             f"a; computed: each ACK adds 1/W. {SLACK_NOTE}",
@@ -498,8 +483,6 @@ def phase_3() -> list[Record]:
     return [
         Record(
             "section 3, in phase 3 the queue grows by at most 1 packet a mini-cycle",
-            "claim",
-            printed=True,
             compute=by_theory(
                 Found(
                     bool(np.all(queue_steps <= 1)),

@@ -125,16 +125,12 @@ def figure_4() -> list[Record]:
     return [
         Record(
             "figure 4, the model captures very well",
-            "figure",
-            printed=True,
             compute=_errors_as_in_figure_3,
             note="The text gives no number here. Read as: the errors are within those of figure 3, "
             f"12.2 % for Vegas and 9.9 % for Reno. Printed formulas. {OURS} {ROOM} {RUN}",
         ),
         Record(
             "figure 4, the model's ratio falls lightly with the capacity",
-            "figure",
-            printed=True,
             compute=by_theory(
                 Found(
                     all(s < 1 for s in slopes["printed"]),
@@ -151,8 +147,6 @@ def figure_4() -> list[Record]:
         ),
         Record(
             "figure 4, too slow to be seen in the simulation",
-            "figure",
-            printed=True,
             compute=_hardly_varies,
             note=f"Read as: the ratio Vegas/Reno varies by at most 10 %. {OURS} {ROOM} {RUN}",
         ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from functools import partial
 
-from paper_checks.checks import FORMULA_AT_OUR_NUMBERS, Found, Record, by_theory
+from paper_checks.checks import Found, Record, by_theory, formula
 from paper_checks.devendictis.scenes import (
     ALPHA,
     AVERAGED_FOR,
@@ -55,19 +55,16 @@ def cut(runs: Runs) -> float:
 def losses() -> list[Record]:
     """The records of equations (8) and (9), by which a loss cuts the windows."""
     return [
-        Record(
+        formula(
             "equation 8",
-            "equation",
             printed=0.5,
             compute=cut,
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=0.02,
             note="Least over largest window of Reno at T 80 ms, B 20; one run of ns-2 2.35, "
             "sampled every 2.5 s. Tolerance: 0.02, that is 1.7 of 87 packets.",
         ),
         Record(
             "equation 9",
-            "equation",
             printed=LAM,
             compute=after_loss,
             prints=("3/4",),
@@ -93,12 +90,10 @@ def throughputs() -> list[Record]:
     a, b, N = float(cycle.a), float(cycle.b), float(cycle.N)
     return [
         *(
-            Record(
+            formula(
                 f"section 3, Lambda_{name} at figure 4's buffer",
-                "equation",
                 printed=forms["printed"][i],
                 compute=by_theory(forms["derived"][i]),
-                prints=FORMULA_AT_OUR_NUMBERS,
                 tolerance=1 / float(cycle.period),
                 note="pkt/s at mu 1080, T 80 ms, B 20. printed: the printed formulas; computed: "
                 "the formulas that we derived from the same premises. Tolerance: one packet in a "
@@ -114,8 +109,6 @@ def throughputs() -> list[Record]:
         ),
         Record(
             "figure 2, three phases: 1 <= a <= b <= N",
-            "figure",
-            printed=True,
             compute=by_theory(
                 Found(
                     1 <= a <= b <= N,
@@ -188,16 +181,12 @@ def hypotheses() -> list[Record]:
     return [
         Record(
             "section 3, hypothesis 4: the buffer is empty when congestion avoidance begins",
-            "claim",
-            printed=True,
             compute=_link_idle_at_times,
             note="Read as: the link is idle for more than 0.1 % of the time, as it can be only "
             f"while no packet waits. {NO_T} {ROOM} {RUN}",
         ),
         Record(
             "section 3, hypothesis 3: losses are recovered by fast retransmit",
-            "claim",
-            printed=True,
             compute=_no_timeouts,
             note="Read as: at most 1 % more packets are sent again than were lost. After a timeout "
             "a source would send a whole window again, most of which had arrived. ns-2's limit of "
@@ -206,8 +195,6 @@ def hypotheses() -> list[Record]:
         *(
             Record(
                 f"section 3, hypothesis 5 at B = {B:g}: Vegas loses too",
-                "claim",
-                printed=True,
                 compute=partial(_vegas_losses, B),
                 note=f"At each T. {NO_T} {ROOM} {RUN}",
             )
@@ -221,14 +208,12 @@ def quoted() -> list[Record]:
     return [
         Record(
             "figure 1, network model",
-            "figure",
             printed=None,
             blocked="A sketch without numbers, which our copy lacks. The other records run the "
             "network that the text describes.",
         ),
         Record(
             "section 1, Vegas 37 to 71 % better than Reno",
-            "claim",
             printed=[37, 71],
             blocked="Quoted from other papers, whose networks are not described here.",
         ),

@@ -36,7 +36,6 @@ def _after_timeout(runs: Runs) -> Found:
 RECORDS = (
     Record(
         "section 2, Reno's window grows exponentially in slow start",
-        "claim",
         printed=[2.0] * 5,
         compute=lambda runs: doubling(runs, SCENARIO, "reno", range(1, 7)),
         prints=("exponential growth",),
@@ -45,7 +44,6 @@ RECORDS = (
     ),
     Record(
         "section 2, Vegas's slow start: one packet every other round trip",
-        "claim",
         printed=[1.0] * 3,
         compute=_growth_in_two_round_trips,
         note=f"Packets by which the window grows in two round trips, from the third on. {ALONE}",
@@ -55,7 +53,6 @@ RECORDS = (
     ),
     Record(
         "section 2, Reno's window is one packet after a timeout",
-        "claim",
         printed=1,
         compute=_after_timeout,
         prints=("one packet size",),

@@ -10,10 +10,10 @@ from scipy.optimize import brentq
 
 from paper_checks.checks import (
     ARITHMETIC,
-    FORMULA_AT_OUR_NUMBERS,
     Found,
     Record,
     by_theory,
+    formula,
     from_printed_numbers,
     rounding,
 )
@@ -93,12 +93,10 @@ def threshold() -> list[Record]:
         brentq(lambda x: (M + x + 1) / (3 - 2 * LAM) - ALPHA * (M + x) / x, 0.1, 50, xtol=1e-12)
     )
     return [
-        Record(
+        formula(
             "section 3, B_th",
-            "equation",
             printed=ALPHA * (3 - 2 * LAM),
             compute=by_theory(exact),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=ALPHA * (3 - 2 * LAM) / M,
             note=f"Packets. mu T {M:g} packets, alpha {ALPHA:g}, lambda {LAM:g}. computed: the B "
             "at which W_V(N) = (mu T + B + 1)/(3 - 2 lambda) equals alpha (mu T + B)/B, by Brent's "
@@ -107,7 +105,6 @@ def threshold() -> list[Record]:
         ),
         Record(
             "section 4, the threshold of figure 3",
-            "claim",
             printed=5,
             compute=from_printed_numbers(
                 Found(
@@ -129,7 +126,6 @@ def throughputs() -> list[Record]:
     return [
         Record(
             "section 3, equal throughputs below B_th at lambda = 1/2",
-            "claim",
             printed=1.0,
             compute=by_theory(ratios[0.5]),
             tolerance=1e-6,
@@ -139,8 +135,6 @@ def throughputs() -> list[Record]:
         ),
         Record(
             "section 3, Vegas pushes more for lambda above 1/2",
-            "claim",
-            printed=True,
             compute=by_theory(
                 Found(
                     min(ratio for factor, ratio in ratios.items() if factor > 0.5) > 1,

@@ -167,7 +167,6 @@ def figure_3() -> list[Record]:
     return [
         Record(
             f"figure 3, largest error of {name}",
-            "figure",
             printed=printed,
             compute=partial(_largest_error, source, printed),
             tolerance=rounding(0.1),
@@ -393,7 +392,6 @@ def thresholds() -> list[Record]:
         *(
             Record(
                 f"section 4, ratio Vegas/Reno at B = {B:g}",
-                "claim",
                 printed=printed,
                 compute=_nearest_ratio(B, printed),
                 tolerance=rounding(0.01),
@@ -408,7 +406,6 @@ def thresholds() -> list[Record]:
         *(
             Record(
                 f"section 4, Vegas's window oscillates {what}",
-                "claim",
                 printed=printed,
                 compute=compute,
                 tolerance=rounding(1.0),
@@ -424,22 +421,17 @@ def thresholds() -> list[Record]:
         ),
         Record(
             "section 4, Vegas outperforms Reno at small buffers",
-            "claim",
-            printed=True,
             compute=_outperforms,
             note=f"{ROOM} {RUN}",
         ),
         Record(
             "section 4, Vegas's throughput falls towards zero at large buffers",
-            "claim",
-            printed=True,
             compute=by_theory(_falls_to_zero()),
             note="'Tends to go to zero' is no number. We tested whether it falls at every step, "
             "and ends below a tenth of the link, 108 pkt/s. mu T is 86 packets at 80 ms.",
         ),
         Record(
             "section 4, no comparison up to B_th + 3 (3 - 2 lambda)",
-            "claim",
             printed=(ALPHA + 3) * (3 - 2 * LAM),
             blocked="It depends on what the end of the range means. The printed sum is the printed "
             "B_th with alpha + 3 in place of alpha; the exact condition for the threshold then "
@@ -488,8 +480,6 @@ def periodicity() -> list[Record]:
     return [
         Record(
             "section 4, periodic, as the model assumes",
-            "claim",
-            printed=True,
             compute=_equal_cycles,
             note="B = 20. Each cycle ends with one packet that Reno sends again. 'Periodic' is "
             "read as: the numbers of cycles in five spans of 40 s of one run differ by at most one "

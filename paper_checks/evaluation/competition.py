@@ -55,7 +55,6 @@ def competition() -> list[Record]:
     return [
         Record(
             "figure 6a, Reno and SACK, ratio",
-            "figure",
             printed=1.0,
             compute=with_both_starts(
                 # "half and half" is read as the ratio 1.0 with one decimal: ``unit`` is 0.1
@@ -70,8 +69,6 @@ def competition() -> list[Record]:
         *(
             Record(
                 f"figure 6{letter}, Vegas gets less than {law}",
-                "figure",
-                printed=True,
                 compute=with_both_starts(
                     holds(pair(law, "vegas", buffer=15.0), lambda r: r[0] > r[1], f"{law}, Vegas")
                 ),
@@ -82,7 +79,6 @@ def competition() -> list[Record]:
         *(
             Record(
                 f"section 3.3.2.1, {law}-Vegas cross at buffer",
-                "claim",
                 printed=printed,
                 compute=with_both_starts(_crossing(law, printed), printed),
                 note="The buffer at which the throughputs of both are equal, interpolated linearly "
@@ -100,8 +96,6 @@ def competition() -> list[Record]:
         *(
             Record(
                 f"section {section}: {law} occupies more as the buffer grows",
-                "claim",
-                printed=True,
                 compute=_share_grows(law, red),
                 note="Read as: more at a buffer of 50 than at one of 4, but not necessarily at "
                 "each step, as in the records of section 3.2.3. "
@@ -112,8 +106,6 @@ def competition() -> list[Record]:
         ),
         Record(
             "section 3.3.2.2, maxthresh does not matter much",
-            "claim",
-            printed=True,
             compute=from_printed_numbers(
                 Found(
                     max(_RANGES) < 2,
@@ -180,8 +172,6 @@ def _wins(winner: str, loser: str, B: float, red: bool) -> Record:
     )
     return Record(
         f"section {section}, buffer {B:g}: {winner} outperforms {loser}",
-        "claim",
-        printed=True,
         compute=with_both_starts(with_each_red(compute) if red else compute),
         note=f"{MAJORITY_NOTE} {STARTS}" + _LIKE_DROPTAIL * red + f" {SETTINGS}" * red,
     )
@@ -271,7 +261,6 @@ def _figure_7() -> list[Record]:
         Record(
             item,
             "figure" if law == "reno" else "claim",
-            printed=True,
             compute=with_both_starts(
                 holds(
                     pair(law, "vegas", buffer=15.0, thresholds=(3.0, 6.0)),
@@ -342,8 +331,6 @@ def _figure_8() -> list[Record]:
         *(
             Record(
                 f"figure 8, buffer {B:g}: Vegas gets {than} than Reno and SACK",
-                "figure",
-                printed=True,
                 compute=with_both_starts(_both_thresholds(holds(trio(B), claim, names), claim, B)),
                 note=note,
             )
@@ -352,7 +339,6 @@ def _figure_8() -> list[Record]:
         *(
             Record(
                 f"figure 8, buffer {B:g}: Reno over SACK",
-                "figure",
                 printed=1.0,
                 compute=with_both_starts(
                     _both_thresholds(

@@ -13,10 +13,10 @@ from collections.abc import Callable
 import numpy as np
 
 from paper_checks.checks import (
-    FORMULA_AT_OUR_NUMBERS,
     Found,
     Known,
     Record,
+    formula,
     from_printed_numbers,
     in_every_case,
     rises,
@@ -165,21 +165,16 @@ def figure_1() -> list[Record]:
     return [
         Record(
             "figure 1, Reno falls back to slow start",
-            "figure",
-            printed=True,
             compute=_reno_restarts,
             note=f"{note} The print says that the window drops 'to 0'; ns-2's least window is 1.",
         ),
         Record(
             "figure 1, Vegas never does",
-            "figure",
-            printed=True,
             compute=_vegas_does_not_restart,
             note=note,
         ),
         Record(
             "figure 1, largest window afterwards",
-            "figure",
             printed="sack",
             compute=_laws_with_largest_window,
             note=note,
@@ -232,7 +227,6 @@ def figures_2_to_4() -> list[Record]:
         found.append(
             Record(
                 f"figure {number}a, {law}, X = 1 ms, ratio of the bandwidths",
-                "figure",
                 printed=1.0,
                 compute=_figure_3a(law)
                 if law == "vegas"
@@ -245,14 +239,12 @@ def figures_2_to_4() -> list[Record]:
         *found,
         Record(
             "figure 4a, sack, X = 1 ms",
-            "figure",
             printed=None,
             blocked="Our copy lacks this picture and says nothing about it: 'similar to that of "
             "Reno' is about the bias in figure 4b.",
         ),
         Record(
             "figure 2b, reno, X = 22 ms, ratio",
-            "figure",
             printed=2.0,
             compute=_almost_twice,
             prints=("almost twice",),
@@ -262,8 +254,6 @@ def figures_2_to_4() -> list[Record]:
         ),
         Record(
             "figure 2b, reno, X = 22 ms, the total bandwidth oscillates",
-            "figure",
-            printed=True,
             compute=_reno_leaves_more_unused,
             note="'Large oscillation of the total bandwidth'. We tested whether two Renos leave "
             "more than 1 % of the link unused, and more than two Vegas (figure 3b). "
@@ -271,7 +261,6 @@ def figures_2_to_4() -> list[Record]:
         ),
         Record(
             "figure 3b, vegas, X = 22 ms, the lesser of the two bandwidths",
-            "figure",
             printed=0.7,
             compute=median_of_seeds(
                 same_law("vegas", 22e-3),
@@ -284,8 +273,6 @@ def figures_2_to_4() -> list[Record]:
         ),
         Record(
             "figure 4b, sack, X = 22 ms, the shorter connection gains",
-            "figure",
-            printed=True,
             compute=holds(same_law("sack", 22e-3), lambda r: r[0] > 1.5 * r[1], "Shorter, longer"),
             note=f"'Very noticeable', read as a ratio above 1.5. {AS_STATED} {MAJORITY_NOTE} "
             f"{NO_PICTURE}",
@@ -380,8 +367,6 @@ def figure_5() -> Record:
 
     return Record(
         "figure 5, Reno's and SACK's bias grows with X",
-        "figure",
-        printed=True,
         compute=compute,
         note="A chart of table 3. Read as: the ratio rises at every step of X. "
         f"{MAJORITY_NOTE} {NO_PICTURE}",
@@ -472,8 +457,6 @@ def buffers_and_delay() -> list[Record]:
             found.append(
                 Record(
                     f"section {section}, {law}: the ratio falls as the buffer grows",
-                    "claim",
-                    printed=True,
                     compute=_ratio_falls_with_buffer(law, red),
                     note="Read as: the ratio is smaller at a buffer of 50 than at one of 10, but "
                     "need not fall at each step. "
@@ -483,7 +466,6 @@ def buffers_and_delay() -> list[Record]:
         found.append(
             Record(
                 f"section 3.2.3.1, DropTail, {law}: close to 1 at buffer 50",
-                "claim",
                 printed=1.0,
                 compute=_close_is_no_number(
                     median_of_seeds(_chart(law, red=False)[-1], ratio, printed=1.0, unit=0.1)
@@ -494,8 +476,6 @@ def buffers_and_delay() -> list[Record]:
     found.append(
         Record(
             "section 3.2.3.2, RED needs less buffer than DropTail to be fair",
-            "claim",
-            printed=True,
             compute=with_each_red(_fairer_with_red),
             note="Read as: at every buffer of the chart the ratio is smaller with RED. "
             f"{MAJORITY_NOTE} {AS_TABLE_3} {SETTINGS}",
@@ -537,12 +517,10 @@ def claims() -> list[Record]:
     # one source with a window of 12 packets, at a link of 100 pkt/s, with an empty RTT of 0.1 s
     packets = circulate([12], 100.0, 0.1)
     return [
-        Record(
+        formula(
             "section 2.4, Diff",
-            "equation",
             printed=(12 / 0.1 - 12 / packets.RTT) * 0.1,
             compute=Known(packets.waiting, "replay"),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6,
             note="Diff is the number of packets that wait; at a link of 100 pkt/s, CWND 12, "
             "BaseRTT 0.1 s. computed: their mean number in a simulation in which each ACK releases "
@@ -552,20 +530,17 @@ def claims() -> list[Record]:
         Record(
             "section 2.4, window rule",
             "equation",
-            printed=True,
             compute=vegas_alone,
             note="One Vegas source alone keeps between alpha = 1 and beta = 3 packets waiting. "
             f"{RUN} Topology 1.",
         ),
         Record(
             "section 3.1.1, 37 to 71 % more than Reno",
-            "claim",
             printed=[37, 71],
             blocked="Quoted from another paper, whose network is not described here.",
         ),
         Record(
             "section 3.1.3, retransmit ratio beside Vegas about 2 %",
-            "claim",
             printed=2,
             compute=from_printed_numbers(float(np.mean(beside_vegas))),
             tolerance=0.1 * 2,
@@ -574,7 +549,6 @@ def claims() -> list[Record]:
         ),
         Record(
             "section 3.1.3, retransmit ratio of Reno and SACK together about 3.5 %",
-            "claim",
             printed=3.5,
             compute=from_printed_numbers(float(np.mean(without_vegas))),
             tolerance=rounding(0.1),
@@ -583,7 +557,6 @@ def claims() -> list[Record]:
         ),
         Record(
             "section 3.1.3, Vegas never loses a packet",
-            "claim",
             printed=0,
             compute=_most_retransmitted,
             note="The largest number of packets that Vegas sends again in a run of one of table "

@@ -202,7 +202,6 @@ def table_3() -> list[Record]:
         found.append(
             Record(
                 f"table 3, X = {X} ms, RTT2/RTT1",
-                "table",
                 printed=rtts,
                 compute=from_printed_numbers((PROPAGATION + 2e-3 * (X - 1)) / PROPAGATION),
                 note="Propagation alone, (2 + 2 + 2 X)/6 ms; with the transmission times it is "
@@ -213,7 +212,6 @@ def table_3() -> list[Record]:
             found.append(
                 Record(
                     f"table 3, X = {X} ms, {law}",
-                    "table",
                     printed=printed,
                     compute=_with_rule(_by_reading(law, X * 1e-3, printed), X)
                     if law == "vegas"
@@ -237,8 +235,6 @@ def table_3_claims() -> list[Record]:
     return [
         Record(
             "section 3.2.2, almost linear in the RTT ratio",
-            "claim",
-            printed=True,
             compute=from_printed_numbers(
                 Found(min(straight) > 0.9, detail=f"R^2: {straight[0]:.3f}, {straight[1]:.3f}.")
             ),
@@ -246,14 +242,11 @@ def table_3_claims() -> list[Record]:
         ),
         Record(
             "section 3.2.2, SACK's bias exceeds Reno's at 58 and 208 ms",
-            "claim",
-            printed=True,
             compute=from_printed_numbers(bool(np.all(sack[3:] > reno[3:]))),
             note="From the printed table.",
         ),
         Record(
             "section 4, Vegas leads to a fair allocation for different delays",
-            "claim",
             printed=1.0,
             compute=from_printed_numbers(float(vegas.max())),
             prints=("fair allocation of bandwidth", "near 1"),
@@ -266,7 +259,6 @@ def table_3_claims() -> list[Record]:
         ),
         Record(
             "section 3.2.3, RTT ratio at 58 ms",
-            "claim",
             printed=30,
             compute=from_printed_numbers((PROPAGATION + 2e-3 * 57) / PROPAGATION),
             erratum="The ratio is 20, as table 3 says: (1 + 1 + 58)/3.",

@@ -97,7 +97,6 @@ def table_1() -> list[Record]:
     cells = [
         Record(
             f"table 1, {law}, {loss} loss",
-            "table",
             printed=printed,
             compute=with_both_timers(
                 mean_of_runs(
@@ -121,8 +120,6 @@ def table_1() -> list[Record]:
         # what the paper concludes from the cells
         Record(
             "section 3.1.1, not much difference at a small loss rate",
-            "claim",
-            printed=True,
             compute=from_printed_numbers(
                 Found(
                     spans[0] - 1 < 0.5 * (spans[1] - 1),
@@ -134,7 +131,6 @@ def table_1() -> list[Record]:
         ),
         Record(
             "section 3.1.1, best at 5% loss",
-            "claim",
             printed="vegas",
             compute=_best_law_at_5_percent,
             note=f"ns-2 2.35, 20 seeds. {TIMERS}",
@@ -228,7 +224,6 @@ def table_2() -> list[Record]:
             found += [
                 Record(
                     f"{where}, transmitted",
-                    "table",
                     printed=packets[i],
                     compute=partial(_transmitted, scenario, i, packets[i]),
                     note=f"{INTERVAL_NOTE} {MAJORITY_NOTE} Tolerance 0.2 %: we know each end of "
@@ -236,7 +231,6 @@ def table_2() -> list[Record]:
                 ),
                 Record(
                     f"{where}, retransmitted",
-                    "table",
                     printed=retransmitted[i],
                     compute=partial(_retransmitted, scenario, i, retransmitted[i]),
                     note=f"{INTERVAL_NOTE} {MAJORITY_NOTE} "
@@ -251,7 +245,6 @@ def table_2() -> list[Record]:
                 ),
                 Record(
                     f"{where}, retransmit ratio",
-                    "table",
                     printed=ratios[i],
                     compute=from_printed_numbers(100 * retransmitted[i] / packets[i]),
                     tolerance=rounding(0.01),
@@ -337,7 +330,6 @@ def table_4() -> list[Record]:
                 found.append(
                     Record(
                         f"{where}, ACKs of {name}",
-                        "table",
                         printed=count,
                         compute=_count(
                             red(law, maximum), counted(i, COUNTED_SECONDS), count, smaller
@@ -351,7 +343,6 @@ def table_4() -> list[Record]:
             found.append(
                 Record(
                     f"{where}, {law}/Vegas",
-                    "table",
                     printed=printed,
                     compute=from_printed_numbers(Found(first / second, missing=missing)),
                     tolerance=rounding(0.01),
@@ -369,7 +360,6 @@ def _too_large(where: str, printed: int, other: int) -> Record:
     """
     return Record(
         f"{where}, ACKs of vegas",
-        "table",
         printed=printed,
         compute=from_printed_numbers(CAPACITY * COUNTED_SECONDS - other),
         tolerance=24.0,

@@ -76,7 +76,6 @@ def section_2() -> list[Record]:
     return [
         Record(
             "section 2.2, the window is halved after three duplicate ACKs",
-            "claim",
             printed=0.5,
             compute=cut,
             prints=("half",),
@@ -88,7 +87,6 @@ def section_2() -> list[Record]:
         ),
         Record(
             "section 2.4, Vegas's window does not oscillate in equilibrium",
-            "claim",
             printed=[0.0, 0.0],
             compute=_largest_oscillation,
             prints=("does not cause any oscillation",),
@@ -97,8 +95,6 @@ def section_2() -> list[Record]:
         ),
         Record(
             "section 2.4, Reno goes on losing packets",
-            "claim",
-            printed=True,
             compute=_reno_goes_on_losing,
             note=f"X = 1 ms. {sources} ns-2 2.35, 5 seeds, whose starts move by up to one packet's "
             "time. Read as more than one lost packet a second on average; our stored runs do not "
@@ -223,15 +219,12 @@ def section_3() -> list[Record]:
     return [
         Record(
             "figure 1, SACK's window stays where the first loss has put it",
-            "figure",
-            printed=True,
             compute=_stays_after_first_loss,
             note="Read as: the least window after four losses is the same as after the first of "
             f"them alone, within a packet. {FORCED_NOTE} {NO_PICTURE}",
         ),
         Record(
             "section 3.1.3, Reno and SACK share almost half and half",
-            "claim",
             printed=[1.0, 1.0],
             compute=from_printed_numbers(
                 [TABLE_2[name][0][0] / TABLE_2[name][0][1] for name in _RENO_BESIDE_SACK]
@@ -243,7 +236,6 @@ def section_3() -> list[Record]:
         ),
         Record(
             "section 3.3.1, figures 7b and 7c",
-            "claim",
             printed="7b, 7c",
             compute=from_printed_numbers(
                 ", ".join(figure for figure, laws in FIGURE_6.items() if "Vegas" in laws)
@@ -254,7 +246,6 @@ def section_3() -> list[Record]:
         ),
         Record(
             "section 3.2.2, connection 2 from S3 to S4",
-            "claim",
             printed="S3 to S4",
             compute=from_printed_numbers("S2 to S4"),
             prints=("connection 2 (from S3 to S4)", "connection 2 from S2 to S4"),
@@ -263,7 +254,6 @@ def section_3() -> list[Record]:
         ),
         Record(
             "section 3.2.3, the topology of figure 2",
-            "claim",
             printed="Figure 2",
             compute=from_printed_numbers("Topology 3"),
             prints=("topology is the same as shown in Figure 2", "Topology 3: Network Topology"),
@@ -273,8 +263,6 @@ def section_3() -> list[Record]:
         ),
         Record(
             "section 3.3.3, Vegas keeps between w + alpha and w + beta in the buffer",
-            "claim",
-            printed=True,
             compute=_window_and_thresholds_in_buffer,
             prints=("w+α", "w+β"),
             note="Mean queue of one Vegas source alone, alpha 1 and beta 3, against w + alpha and "
@@ -287,8 +275,6 @@ def section_3() -> list[Record]:
         *(
             Record(
                 f"section 3.3.2.2, a low threshold gives Vegas a fairer share beside {law}",
-                "claim",
-                printed=True,
                 compute=_fairer_with_red(law),
                 note="'A relative fair share'. We tested whether Vegas gets a larger share with "
                 "RED than with DropTail at the same buffer, in all four rows of table 4; RED's "
@@ -298,16 +284,12 @@ def section_3() -> list[Record]:
         ),
         Record(
             "section 3.3.2.2, a low threshold makes the buffer seem smaller",
-            "claim",
-            printed=True,
             compute=with_each_red(_shorter_queue),
             note="Read as less than half of DropTail's mean queue; ns-2 2.35, mean of 5 seeds, all "
             f"starts at 0. {SETTINGS}",
         ),
         Record(
             "section 4, Vegas causes much fewer retransmissions",
-            "claim",
-            printed=True,
             compute=from_printed_numbers(
                 Found(
                     max(_retransmitted(vegas=True)) < 0.1 * min(_retransmitted(vegas=False)),

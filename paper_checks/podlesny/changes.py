@@ -185,7 +185,6 @@ def sudden_changes() -> list[Record]:
     return [
         Record(
             "section IV-G, index about 1 between sudden changes",
-            "claim",
             printed=[1.0, 1.0],
             compute=_index_before_and_after,
             tolerance=0.05,
@@ -195,7 +194,6 @@ def sudden_changes() -> list[Record]:
         ),
         Record(
             "figure 10d, with RD the index is about 1 at once after a sudden change",
-            "figure",
             printed=1.0,
             compute=_index_just_after,
             tolerance=0.05,
@@ -204,7 +202,6 @@ def sudden_changes() -> list[Record]:
         ),
         Record(
             "figure 10a, NewReno and Vegas flows from 60 to 80 s and from 80 to 100 s",
-            "figure",
             printed=[100, 20, 100, 100],
             blocked="An input of the experiment: there is nothing to compute. For the times before "
             "60 s and from 100 s on the text has only the number of NewReno flows at 100 s, 0. "
@@ -212,22 +209,16 @@ def sudden_changes() -> list[Record]:
         ),
         Record(
             "figure 10b, with DropTail Vegas struggles",
-            "figure",
-            printed=True,
             compute=_vegas_struggles,
             note=f"Read as an index below 0.5 in each interval. {note}",
         ),
         Record(
             "figure 10c, with RED/ECN NewReno has a distinct advantage from 80 to 100 s",
-            "figure",
-            printed=True,
             compute=_advantage_after,
             note=f"Read as an index below 0.9 from 85 s on. {RED} {note}",
         ),
         Record(
             "figure 10e, RD is fairer than RED/ECN, and that fairer than DropTail",
-            "figure",
-            printed=True,
             compute=_rd_fairest_droptail_least,
             note="The distance of the index from 1 is |ln(index)|, as a mean over three spans of "
             "time. Read as: it is larger with DropTail than with RED/ECN, and there larger than "
@@ -333,7 +324,6 @@ def many_bottlenecks() -> list[Record]:
     return [
         Record(
             "figure 11, 40 NewReno and 40 Vegas flows on each of 5 bottlenecks",
-            "figure",
             printed=40,
             compute=from_printed_numbers(20 + 20),
             note="Of each law: the 20 flows of pool A, which cross all bottlenecks, and the 20 of "
@@ -341,7 +331,6 @@ def many_bottlenecks() -> list[Record]:
         ),
         Record(
             "section IV-H, equal throughputs at each of 5 bottlenecks",
-            "claim",
             printed=[1.0] * 5,
             compute=_equal_on_each_link,
             tolerance=0.05,
@@ -351,24 +340,18 @@ def many_bottlenecks() -> list[Record]:
         ),
         Record(
             "figure 12, NewReno's substantial advantage with DropTail",
-            "figure",
-            printed=True,
             compute=partial(_vegas_below, "droptail", 0.5),
             note="Read as: Vegas gets less than half of what NewReno gets on each link. "
             f"{WITHOUT_RD} {NO_PICTURE}",
         ),
         Record(
             "figure 12, NewReno's advantage with RED/ECN",
-            "figure",
-            printed=True,
             compute=_vegas_below_with_red,
             note="'Significantly less than 1' is read as below 0.9 on each link. "
             f"{RED} {WITHOUT_RD} {NO_PICTURE}",
         ),
         Record(
             "figure 12, RED/ECN improves on DropTail",
-            "figure",
-            printed=True,
             compute=_red_improves,
             note="Read as: Vegas's throughput over NewReno's is nearer to 1 on each link. "
             f"{RED} {WITHOUT_RD} {NO_PICTURE}",
@@ -513,8 +496,6 @@ def mismarking() -> list[Record]:
     return [
         Record(
             f"section V, {who} does not improve its performance",
-            "claim",
-            printed=True,
             compute=partial(_does_not_gain, *masked),
             note=note,
         )
@@ -526,8 +507,6 @@ def mismarking() -> list[Record]:
     ] + [
         Record(
             "section V, NewReno marked as Vegas could gain",
-            "claim",
-            printed=True,
             compute=_could_gain,
             note="The text's 'could' is read as: it gains by more than two standard errors with "
             "the router, with or without reverse flows. With them, as in most of the paper's "
@@ -536,8 +515,6 @@ def mismarking() -> list[Record]:
         ),
         Record(
             "section V, NewReno marked as Vegas could seriously degrade Vegas",
-            "claim",
-            printed=True,
             compute=_degrades_vegas,
             note="The text's 'could' is read as: Vegas flows lose more than a quarter of their "
             "rate if half of the NewReno flows are masked, in any of the three settings. "

@@ -9,10 +9,10 @@ from __future__ import annotations
 from functools import cache
 
 from paper_checks.checks import (
-    FORMULA_AT_OUR_NUMBERS,
     Found,
     Record,
     by_theory,
+    formula,
     from_printed_numbers,
     rounding,
 )
@@ -98,7 +98,6 @@ def windows() -> list[Record]:
         # NewReno's growth
         Record(
             "equation 1",
-            "equation",
             printed=1.0,
             compute=by_theory(growth(W)),
             prints=("one segment",),
@@ -108,32 +107,26 @@ def windows() -> list[Record]:
             "1/(2 W), since W grows meanwhile.",
         ),
         # Vegas's rates and backlog, for a flow with a fixed window
-        Record(
+        formula(
             "equation 2",
-            "equation",
             printed=(60.0 / base - 250.0) * base,
             compute=lambda runs: float(runs(windowed(60.0)).queue),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1.0,
             note="Packets; cwnd 60, BaseRTT 0.1 s, actual throughput 250 pkt/s, the capacity of "
             "the link; computed: the mean queue, ns-2 2.35. Tolerance: the packet in transmission.",
         ),
-        Record(
+        formula(
             "equation 3",
-            "equation",
             printed=W / base,
             compute=lambda runs: float(runs(windowed(W)).throughput[0, 0]),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1.0,
             note="pkt/s; a flow with a fixed window of 12 packets on an empty path of 0.1 s, ns-2 "
             "2.35. Tolerance: one packet per second.",
         ),
-        Record(
+        formula(
             "equation 4",
-            "equation",
             printed=60.0 / RTT,
             compute=lambda runs: float(runs(windowed(60.0)).throughput[0, 0]),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=5.0,
             note="pkt/s; a flow with a fixed window of 60 packets, of which 35 wait by the record "
             "of (2); at 250 pkt/s the RTT is then 0.24 s. computed: packets delivered, ns-2 2.35. "
@@ -142,7 +135,6 @@ def windows() -> list[Record]:
         # Vegas's window: after a loss, at the start, and by the rule
         Record(
             "section II-B, window after a triple duplicate ACK",
-            "claim",
             printed=0.75,
             compute=after_loss,
             tolerance=0.02,
@@ -154,7 +146,6 @@ def windows() -> list[Record]:
         ),
         Record(
             "section II-B, initial windows of NewReno and Vegas",
-            "claim",
             printed=[1, 2],
             compute=_first_windows,
             note="Packets, before the first ACK of data; for NewReno the text says 'typically'. "
@@ -162,12 +153,10 @@ def windows() -> list[Record]:
             "until May 2001. Vegas begins with 1, and applies windowInit_ only at its next ACK; so "
             "with windowInit_ 1 both begin with 1.",
         ),
-        Record(
+        formula(
             "section II-B, window rule",
-            "equation",
             printed=[1, 0, -1],
             compute=by_theory([_change_by_rule(queue) for queue in (0.5, 2.0, 4.0)]),
-            prints=FORMULA_AT_OUR_NUMBERS,
             note="printed: the window grows, stays and shrinks with 0.5, 2 and 4 packets of the "
             "flow in the queue, alpha 1, beta 3, as the text explains the rule. computed: the "
             "printed rule with the diff of (2) to (4), where the RTT follows from the queue at 100 "
@@ -196,7 +185,6 @@ def senders() -> list[Record]:
     return [
         Record(
             "section II-A, slow start doubles the window every RTT",
-            "claim",
             printed=[2.0] * 5,
             compute=lambda runs: doubling(runs, base, "newreno", range(1, 7)),
             prints=("doubling every RTT",),
@@ -204,14 +192,12 @@ def senders() -> list[Record]:
         ),
         Record(
             "section II-A, window after a timeout",
-            "claim",
             printed=1,
             compute=lambda runs: least_after_timeout(runs, base, "newreno"),
             note=all_lost,
         ),
         Record(
             "section II-A, window after a triple duplicate ACK",
-            "claim",
             printed=0.5,
             compute=_least_over_largest,
             prints=("half",),
@@ -221,7 +207,6 @@ def senders() -> list[Record]:
         ),
         Record(
             "section II-B, slow start doubles the window every other RTT",
-            "claim",
             printed=[2.0, 1.0, 2.0, 1.0, 2.0],
             compute=lambda runs: doubling(runs, base, "vegas", range(3, 9)),
             prints=("every other RTT",),
@@ -229,7 +214,6 @@ def senders() -> list[Record]:
         ),
         Record(
             "section II-B, window after a timeout",
-            "claim",
             printed=2,
             compute=lambda runs: least_after_timeout(runs, base, "vegas"),
             note=all_lost,
@@ -250,49 +234,41 @@ def scheduler() -> list[Record]:
     one_packet = 1 / min(L_R, L_D, L_D2)  # largest relative change of a count by one packet
     counted = "computed: figure 2's test for 70,000 packets, while neither queue is empty. "
     return [
-        Record(
+        formula(
             "equation 5",
-            "equation",
             printed=[N_D / (K * N_R), 100 / (2.0 * 100)],
             compute=by_theory([L_D / L_R, L_D2 / L_R2]),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=one_packet,
             note="lambda for 300 NewReno and 100 Vegas flows with k 1, and for 100 and 100 with k "
             f"2. {counted}Tolerance: one packet.",
         ),
-        Record(
+        formula(
             "equation 6",
-            "equation",
             printed=K * N_R * C / (N_D + K * N_R),
             compute=by_theory(C * L_R / total),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=C / total,
             note="pkt/s for 300 NewReno and 100 Vegas flows at a link of 12500 pkt/s. "
             f"{counted}Tolerance: one packet.",
         ),
-        Record(
+        formula(
             "equation 7",
-            "equation",
             printed=N_D * C / (N_D + K * N_R),
             compute=by_theory(C * L_D / total),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=C / total,
             note="pkt/s for 300 NewReno and 100 Vegas flows at a link of 12500 pkt/s. "
             f"{counted}Tolerance: one packet.",
         ),
-        Record(
+        formula(
             "figure 2, the test of section III",
-            "figure",
             printed=list(dispatched(N_R, N_D, K, 1000)),
             compute=by_theory(_by_section_3(N_R, N_D, K, 1000)),
-            prints=FORMULA_AT_OUR_NUMBERS,
+            kind="figure",
             note="Numbers of packets from R and from D among the first 1000. printed: by figure "
             "2's test; computed: by the text, which sends from 'D if L_D does not exceed lambda "
             "L_R'.",
         ),
         Record(
             "section III, equal rates at k = 1",
-            "claim",
             printed=1.0,
             compute=by_theory((L_D / N_D) / (L_R / N_R)),
             tolerance=2 * one_packet,
@@ -308,7 +284,6 @@ def numbers() -> list[Record]:
     return [
         Record(
             "section IV-A, index from the printed 74 and 24 %",
-            "claim",
             printed=0.97,
             compute=from_printed_numbers(0.24 / (0.74 / 3)),
             tolerance=rounding(0.01),
@@ -319,7 +294,6 @@ def numbers() -> list[Record]:
         ),
         Record(
             "section IV-D, D buffer at 10 Mbit/s",
-            "claim",
             printed=31.25,
             compute=from_printed_numbers(0.1 * 10e6 * 0.25 / 8 / 1000),
             tolerance=1e-9,
@@ -327,7 +301,6 @@ def numbers() -> list[Record]:
         ),
         Record(
             "figure 3, buffer of the dumbbell's bottleneck",
-            "figure",
             printed=None,
             blocked="C times 250 ms is an input: there is nothing to compute. Our copy lacks the "
             "picture.",

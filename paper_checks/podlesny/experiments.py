@@ -94,7 +94,6 @@ def _share(runs: Runs) -> Found:
 OWN_LIMIT = "with a buffer of 50 packets, ns-2's default"
 FIGURE_1 = Record(
     "figure 1, NewReno's share",
-    "figure",
     printed=92,
     compute=_share,
     tolerance=1.0,
@@ -388,7 +387,6 @@ def numbers_of_flows() -> list[Record]:
     found = [
         Record(
             f"figure {figure}, index close to 1 at every {varied} ratio",
-            "figure",
             printed=[1.0] * len(RATIOS),
             compute=partial(_index_at_each_ratio, varied, scenarios),
             tolerance=0.05,
@@ -403,14 +401,12 @@ def numbers_of_flows() -> list[Record]:
         *found,
         Record(
             "section IV-A, index at ratio 3, by packets",
-            "claim",
             printed=0.97,
             compute=_at_three,
             note=f"{IN_NS3} {SPREAD_3}",
         ),
         Record(
             "section IV-A, utilisations at ratio 3, by packets",
-            "claim",
             printed=[74, 24],
             compute=_use_of_link,
             note="Percent of the link, without the ACKs of the reverse flows, which take up to 4 "
@@ -419,16 +415,12 @@ def numbers_of_flows() -> list[Record]:
         ),
         Record(
             "figure 4b, Vegas's loss grows linearly with the NewReno flows",
-            "figure",
-            printed=True,
             compute=partial(_line, "NewReno", more_newreno(), straight=True),
             note=f"{BY_LINE} {IN_NS3.replace(ONCE, ANEW)} The router ran the four ratios up to 3. "
             f"{NO_PICTURE}",
         ),
         Record(
             "figure 5b, Vegas's loss grows non-linearly with the Vegas flows",
-            "figure",
-            printed=True,
             compute=partial(_line, "Vegas", more_vegas(), straight=False),
             note=f"{BY_LINE} {IN_NS2.replace(ONCE, ANEW)} Where both have run, at ratio 1, CBQ "
             f"loses a tenth of what the router does. {NO_PICTURE}",

@@ -272,21 +272,18 @@ def capacity() -> list[Record]:
     return [
         Record(
             "section IV-D, index from above 10 Mbit/s to 1 Gbit/s",
-            "claim",
             printed=[0.72, 0.88],
             compute=_above_narrowest,
             note=f"Least and largest index from 30 Mbit/s to 1 Gbit/s. {IN_NS2} {WEB} {SPREAD}",
         ),
         Record(
             "section IV-D, index at 10 Mbit/s",
-            "claim",
             printed=0.61,
             compute=_narrowest,
             note=f"{full} {WEB} {SPREAD}",
         ),
         Record(
             "section IV-D, Vegas's loss at 10 Mbit/s, percent",
-            "claim",
             printed=28,
             compute=_lost_at_narrowest,
             tolerance=0.5,
@@ -294,16 +291,12 @@ def capacity() -> list[Record]:
         ),
         Record(
             "figure 7a, Vegas's throughput drops at 10 Mbit/s",
-            "figure",
-            printed=True,
             compute=_vegas_gets_less_at_10,
             note="Read as: the index is below 1 and below that at 30 Mbit/s, both by more than two "
             f"standard errors. {IN_NS3} {COUNTED} {NO_PICTURE}",
         ),
         Record(
             "figure 7b, Vegas's loss falls quickly from 10 to 30 Mbit/s",
-            "figure",
-            printed=True,
             compute=_loss_falls_quickly,
             note="Read as: the mean loss falls to less than half, by the paper's router and by "
             f"CBQ. {NO_SPREAD} Above 30 Mbit/s we ran CBQ only, so these losses do not count. "
@@ -383,7 +376,6 @@ def delays() -> list[Record]:
     return [
         Record(
             "section IV-E, index over maximum RTTs of 30 ms to 1 s",
-            "claim",
             printed=[0.83, 0.87],
             compute=partial(
                 index_range,
@@ -397,7 +389,6 @@ def delays() -> list[Record]:
         ),
         Record(
             "section IV-E, Vegas's loss at 20, 200 and 1000 ms, percent",
-            "claim",
             printed=[0.29, 0.01, 0.11],
             compute=_losses_at_three_rtts,
             tolerance=0.005,
@@ -406,15 +397,11 @@ def delays() -> list[Record]:
         ),
         Record(
             "section IV-E, Vegas's loss well below 1 %",
-            "claim",
-            printed=True,
             compute=_loss_below_1_percent,
             note=f"At 30 ms, 200 ms and 1 s. {IN_NS3} {COUNTED} {NS3_LOSES}",
         ),
         Record(
             "figure 8a, very robust over the round-trip times",
-            "figure",
-            printed=True,
             compute=partial(
                 steady,
                 LONGEST_RTTS_IN_NS3,
@@ -427,8 +414,6 @@ def delays() -> list[Record]:
         ),
         Record(
             "figure 8b, Vegas's loss falls and then grows",
-            "figure",
-            printed=True,
             compute=_non_monotonic,
             note="Read as: of the maximum RTTs of 30 ms, 200 ms and 1 s, for which the text has "
             "values, Vegas loses least at 200 ms, by the router, by CBQ, and by CBQ at full scale. "

@@ -143,23 +143,18 @@ def web_traffic() -> list[Record]:
     return [
         Record(
             "section IV-C, index with Web traffic",
-            "claim",
             printed=[0.75, 0.96],
             compute=partial(index_range, WEB_RATES, webs(), (0.75, 0.96), with_router=False),
             note=f"Least and largest index from 1 to 300 flows/s. {IN_NS2} {WEB} {SPREAD}",
         ),
         Record(
             "figure 6a, robust to the dynamics of Web traffic",
-            "figure",
-            printed=True,
             compute=partial(steady, WEB_RATES, webs(), (0.75, 0.96), with_router=False),
             note="Read as: the largest over the least index is at most that of the printed "
             f"indices, even if two standard errors are added. {IN_NS2} {WEB} {NO_PICTURE}",
         ),
         Record(
             "figure 6b, Vegas's loss grows with the intensity of Web traffic",
-            "figure",
-            printed=True,
             compute=_loss_grows_with_web,
             note=f"At 1, 50, 100, 200 and 300 flows/s. {IN_NS2} {WEB} {NO_PICTURE}",
         ),
@@ -209,7 +204,6 @@ def burstiness() -> list[Record]:
         found.append(
             Record(
                 f"section IV-F, index at {rate} flows/s of {size:g} KB",
-                "claim",
                 printed=printed,
                 compute=partial(
                     _index_by_router if with_router else _index_by_cbq, scenario, printed, 0.01
@@ -220,8 +214,6 @@ def burstiness() -> list[Record]:
     found += [
         Record(
             f"figure 9{letter}, Vegas's loss grows with the short flows of {size:g} KB",
-            "figure",
-            printed=True,
             compute=partial(_loss_grows_with_rate, size),
             note="Read as: the mean losses grow, by CBQ at 50, 100 and 200 flows/s, and by the "
             "paper's router, with which we ran 50 and 200 flows/s of 30 KB. "
@@ -232,8 +224,6 @@ def burstiness() -> list[Record]:
     found += [
         Record(
             "section IV-F, the decline in fairness is explained by Vegas's loss",
-            "claim",
-            printed=True,
             compute=_index_falls_as_loss_grows,
             note="Read as: from 50 to 200 flows/s the index falls by more than two standard errors "
             "and Vegas's loss grows, with 30 KB by ns-2 2.35 with CBQ, 5 runs, and by figure 2's "
@@ -242,7 +232,6 @@ def burstiness() -> list[Record]:
         ),
         Record(
             "figure 9, NewReno's loss",
-            "figure",
             printed=None,
             blocked="The text gives no number, and does not say how the loss changes.",
             note=f"The record of the decline in fairness has our values. {NO_PICTURE}",

@@ -146,7 +146,6 @@ def _least_stable_thresholds(runs: Runs) -> Found:
 RECORDS = (
     Record(
         "section 1, the index lies between 0 and 1",
-        "claim",
         printed=[True, True],
         compute=by_theory(_index_limits()),
         note="Above 0 and at most 1, if one of n flows has all, if the rates are unequal and if "
@@ -154,8 +153,6 @@ RECORDS = (
     ),
     Record(
         "table 1, point 5a, a second source that starts later over-estimates and gets more",
-        "table",
-        printed=True,
         compute=_gains_by_a_later_start,
         note=f"The print has 'may'. Read as: more in most cases, and less in none. The second "
         f"source starts {LATER_BY:g} s after the first, or both start at once; alpha 1, beta 3; "
@@ -164,8 +161,6 @@ RECORDS = (
     ),
     Record(
         "section 3.1, the window of 30 is no limit",
-        "claim",
-        printed=True,
         compute=_below_window_limit,
         note="Both windows in the 13 cases with alpha 1 and beta 3, whichever connection's packet "
         "is the first at R1. "
@@ -175,15 +170,12 @@ RECORDS = (
     ),
     Record(
         "section 3.1, RED's thresholds of 15 and 45 do not act",
-        "claim",
-        printed=True,
         compute=_below_red,
         note="Mean queue from 30 s on in the 13 cases, below the lower threshold; ns-2 2.35, RED "
         "as printed. No packet is lost either (the record of section 3.2).",
     ),
     Record(
         "section 3.2, FIFO: the rates are as the packets in the queue",
-        "claim",
         printed=1.0,
         compute=_packets_over_rates,
         prints=("reflects the ratio of the bandwidth sharing",),
@@ -196,7 +188,6 @@ RECORDS = (
     ),
     Record(
         "table 4, least RTT of the longer connection",
-        "table",
         printed=[*LEAST_RTTS, 0.013],
         compute=from_printed_numbers([1e-3 * (SHORTEST + 2 * (x2 - 1)) for x2 in X2_IN_MS]),
         tolerance=rounding(0.001),
@@ -205,22 +196,17 @@ RECORDS = (
     ),
     Record(
         "section 3.3, the larger delta the more packets wait",
-        "claim",
-        printed=True,
         compute=_queue_grows_with_delta,
         note="Mean queue over the 13 delays; ns-2 2.35.",
     ),
     Record(
         "section 3.3, the longer's expected rate: under the fair share with Vegas-1 alone",
-        "claim",
-        printed=True,
         compute=_below_fair_share_with_1_only,
         note=f"pkt/s from 30 s on. {CASES}",
         source="replay",
     ),
     Record(
         "abstract, with alpha = beta = 1 the fairness is unstable",
-        "claim",
         printed="Vegas-1",
         compute=_least_stable_thresholds,
         note=f"Read as the largest range of the index over the 13 delays. {RULE}",

@@ -294,7 +294,6 @@ def table_6() -> list[Record]:
     found = [
         Record(
             f"table {table}, {n} flows: {'Vegas' if vegas else 'Reno'} gets more",
-            "table",
             printed="Vegas" if vegas else "Reno",
             compute=partial(_winner, n, table, "Vegas" if vegas else "Reno"),
             note="The goodput of a Vegas flow is divided by that of a Reno flow. In the paper 30, "
@@ -317,7 +316,6 @@ def table_6() -> list[Record]:
     found += [
         Record(
             f"table 6a, 10 % of 200 flows: {name}",
-            "table",
             printed=printed,
             compute=partial(_one_of_two_rtts, statistic, printed, unit),
             note=f"{RUN} Computed: mean of 7 runs with one of the two RTTs, the one with which "
@@ -329,16 +327,12 @@ def table_6() -> list[Record]:
         *found,
         Record(
             "section 3.4, many packets are dropped with RED 5/15 and 100 connections",
-            "claim",
-            printed=True,
             compute=_many_drops,
             note="Half of the flows Vegas, alpha = beta = 3. Read as: more than a tenth of the "
             f"packets, a number that we chose, and more than with RED 54/108. {RUN}",
         ),
         Record(
             "abstract, fairness of Reno and Vegas depends on RED, the flows, alpha and beta",
-            "claim",
-            printed=True,
             compute=_each_quantity_counts,
             note="Read as: for each of the three there are two mixes that differ in it alone, and "
             "whose ratios of Vegas's goodput to Reno's differ by more than two standard errors "
@@ -459,21 +453,17 @@ def one_law() -> list[Record]:
     return [
         Record(
             "section 4, many flows: Reno alone is fairer than Vegas alone",
-            "claim",
             printed="Reno",
             compute=partial(_fairer, 100, tuple(RTT_TEXTS)),
             note=f"100 flows. {first} {note}",
         ),
         Record(
             "section 4, many flows: Reno's fairness is more stable",
-            "claim",
-            printed=True,
             compute=_reno_more_stable,
             note=f"100 flows, over the runs. {note}",
         ),
         Record(
             "section 4, Vegas is fairer while flows times delta stay under RED's lower threshold",
-            "claim",
             printed="Vegas",
             compute=partial(_fairer, 10, (30,)),
             note="10 flows, so flows times delta is 30 packets, and RED's lower threshold 54. "
@@ -481,16 +471,12 @@ def one_law() -> list[Record]:
         ),
         Record(
             "section 4, Vegas alone is fairer with higher RED thresholds",
-            "claim",
-            printed=True,
             compute=_fairer_with_high_thresholds,
             note="Vegas-3, RED 54/108 against 5/15, 7 runs; read as by more than two standard "
             f"errors. {RUN}",
         ),
         Record(
             "section 4, that gain diminishes when there are many flows",
-            "claim",
-            printed=True,
             blocked="The text says that the number of flows is 'large enough', and does not state "
             "it. The record before has the gains at 30 and 100 flows. A gain that grows from 30 to "
             "100 flows does not contradict the text, as 'large enough' may mean more flows.",

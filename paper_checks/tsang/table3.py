@@ -87,7 +87,6 @@ def cells() -> list[Record]:
     return [
         Record(
             f"table 3, x2 = {x2} ms, {name}",
-            "table",
             printed=TABLE_3[x2][i],
             compute=_cell(x2, i),
             note="bit/s. Mean over Vegas's decisions (one per round trip) from 30 s on. "
@@ -171,7 +170,6 @@ def derived() -> list[Record]:
         found += [
             Record(
                 f"table 3, x2 = {x2} ms, ratio",
-                "table",
                 printed=ratio,
                 compute=from_printed_numbers(first / second),
                 tolerance=rounding(0.01),
@@ -179,7 +177,6 @@ def derived() -> list[Record]:
             ),
             Record(
                 f"table 3, x2 = {x2} ms, index",
-                "table",
                 printed=printed,
                 compute=partial(_index, x2),
                 tolerance=rounding(0.001),
@@ -264,8 +261,6 @@ def implied() -> list[Record]:
     return [
         Record(
             "table 1, point 5, free from the impact of an incorrect minimum RTT",
-            "table",
-            printed=True,
             compute=lambda _: _over_estimates(),
             note="Read as: baseRTT 2 is nowhere over-estimated by 1 % of a packet's time on the "
             "shared link or more; the rounding of the print makes less. The over-estimate follows "
@@ -277,7 +272,6 @@ def implied() -> list[Record]:
         Record(
             "section 3.2, alpha <= alpha_i <= beta in each row of table 3",
             "equation",
-            printed=True,
             compute=from_printed_numbers(_backlogs()),
             note="alpha_i = (expected - actual) baseRTT_i of the printed rates. baseRTT_2 is the "
             "one with which the printed expected rate, W/baseRTT_2, has a whole window W, as in "
@@ -333,8 +327,6 @@ def conclusions() -> list[Record]:
     return [
         Record(
             "section 3.2, the longer connection always loses from x2 = 10 ms on",
-            "claim",
-            printed=True,
             compute=_longer_gets_less,
             note="Throughput from 30 s on in the 11 cases, packet by packet with the printed rule; "
             "the shorter connection's packet is the first at R1, as in table 3.",
@@ -342,14 +334,12 @@ def conclusions() -> list[Record]:
         ),
         Record(
             "section 3.2, no packet is lost",
-            "claim",
             printed=0,
             compute=_no_losses,
             note="Retransmissions in the 13 cases. ns-2 2.35, the run as described.",
         ),
         Record(
             "section 3.2, range of the index",
-            "claim",
             printed=[0.90, 0.996],
             compute=from_printed_numbers([min(indices), max(indices)]),
             tolerance=1e-9,
@@ -357,8 +347,6 @@ def conclusions() -> list[Record]:
         ),
         Record(
             "section 3.2, the bias does not always grow with the delay",
-            "claim",
-            printed=True,
             compute=from_printed_numbers(
                 bool(np.any(np.diff([TABLE_3[x2][4] for x2 in X2_IN_MS]) > 0))
             ),
@@ -367,7 +355,6 @@ def conclusions() -> list[Record]:
         ),
         Record(
             "section 3.2, worst at x2 = 10 ms with twice the rate",
-            "claim",
             printed=[10, 2.0],
             compute=from_printed_numbers(
                 [
@@ -381,8 +368,6 @@ def conclusions() -> list[Record]:
         ),
         Record(
             "section 3.2, one cause is the difference in alpha_i, even when x_i is zero",
-            "claim",
-            printed=True,
             compute=from_printed_numbers(
                 Found(
                     min(ratios) > 1,

@@ -82,7 +82,6 @@ def cells() -> list[Record]:
     return [
         Record(
             f"table 4, x2 = {x2} ms, {name}",
-            "table",
             printed=TABLE_4[x2][i],
             compute=partial(_cell, x2, name),
             tolerance=rounding(0.001),
@@ -134,7 +133,6 @@ def begin() -> list[Record]:
     return [
         Record(
             "section 3.1, averages begin 10 ms after the start",
-            "claim",
             printed=0.01,
             compute=_begin_of_averages,
             prints=("10 ms",),
@@ -322,7 +320,6 @@ def section_33() -> list[Record]:
     found = [
         Record(
             f"section 3.3, {name}, {end} rate of the shorter connection",
-            "claim",
             printed=printed[i],
             compute=partial(_end, name, i),
             tolerance=0.1 * printed[i],
@@ -338,7 +335,6 @@ def section_33() -> list[Record]:
         *found,
         Record(
             "section 3.3, Vegas-1, expected rate of the longer connection",
-            "claim",
             printed=60,
             compute=_expected,
             tolerance=6.0,
@@ -348,8 +344,6 @@ def section_33() -> list[Record]:
         ),
         Record(
             "section 3.3, Vegas-1, the longer stays in a narrow range at the shorter's lowest edge",
-            "claim",
-            printed=True,
             compute=_longer_stays_at_lower_end,
             note="Read as: the longer's range is less than a fifth as wide as the shorter's, and "
             "the lower ends of both differ by less than this fifth. The note has the shorter's "
@@ -358,23 +352,18 @@ def section_33() -> list[Record]:
         ),
         Record(
             "section 3.3, Vegas-1, the shorter connection gets more on average",
-            "claim",
-            printed=True,
             compute=_shorter_gets_more,
             note=f"pkt/s from 10 s on. {CASES}",
             source="replay",
         ),
         Record(
             "section 3.3, 60 packets per second in bit/s",
-            "claim",
             printed=480000,
             compute=from_printed_numbers(60 * BITS_PER_PACKET),
             note="8000 bits a packet.",
         ),
         Record(
             "section 3.3, the larger delta the fairer",
-            "claim",
-            printed=True,
             compute=from_printed_numbers(
                 Found(
                     rises(INDICES.mean(axis=0)[:3]),
@@ -387,8 +376,6 @@ def section_33() -> list[Record]:
         ),
         Record(
             "abstract, alpha = beta of 2 or 3 resolves the unfairness, 1 does not",
-            "claim",
-            printed=True,
             compute=_column_means,
             note="Read as: the mean index over the 13 delays is higher with 2 and with 3 than with "
             "1, and than with alpha 1, beta 3; packet by packet with the printed rules.",
@@ -396,8 +383,6 @@ def section_33() -> list[Record]:
         ),
         Record(
             "abstract, alpha = beta = 1 can be worse than 1 and 3",
-            "claim",
-            printed=True,
             compute=_worse_with_one,
             note="Read as: at some delay the index is lower by more than 0.001, a unit of the "
             "table's last digit; packet by packet with the printed rules, as for table 4.",
@@ -425,8 +410,6 @@ def section_34() -> list[Record]:
     return [
         Record(
             "table 6a, 10 % of 200: the index fits the means",
-            "table",
-            printed=True,
             compute=from_printed_numbers(
                 Found(
                     bool(bound >= INDEX),
@@ -439,7 +422,6 @@ def section_34() -> list[Record]:
         ),
         Record(
             "section 3.4, shares of Vegas connections",
-            "claim",
             printed=10,
             blocked="The section contradicts itself: its example has 10 % of Vegas, and the shares "
             "that it says it studies are 30, 50 and 70 %. Which of both is wrong cannot be told, "
@@ -449,13 +431,11 @@ def section_34() -> list[Record]:
         ),
         Record(
             "table 5",
-            "table",
             printed=None,
             blocked="Its numbers are missing from our copy; the caption is that of table 4.",
         ),
         Record(
             "table 2",
-            "table",
             printed=None,
             blocked="Its text is missing; only the caption is left.",
         ),

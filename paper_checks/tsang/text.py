@@ -10,10 +10,10 @@ import numpy as np
 
 from paper_checks.checks import (
     ARITHMETIC,
-    FORMULA_AT_OUR_NUMBERS,
     Found,
     Record,
     by_theory,
+    formula,
     from_printed_numbers,
     rounding,
 )
@@ -34,19 +34,16 @@ def introduction() -> list[Record]:
     Our copy of the paper lacks the formula of the index, but states its value in some cases.
     """
     return [
-        Record(
+        formula(
             "section 1, index of k of n equal shares",
-            "equation",
             printed=[0.5, 0.75, 1.0],
             compute=by_theory([jain([1, 0]), jain([1, 1, 1, 0]), jain([2, 2])]),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-12,
             note="k/n for 1 of 2, 3 of 4, 2 of 2: (sum b)^2/(n sum b^2). The formula itself is "
             f"missing from our copy. {ARITHMETIC}",
         ),
         Record(
             "section 1, index 0.9 means 2/3 for one of two",
-            "claim",
             printed=0.9,
             compute=by_theory(jain([2, 1])),
             tolerance=1e-12,
@@ -54,7 +51,6 @@ def introduction() -> list[Record]:
         ),
         Record(
             "section 1, 300 % between alpha = 1 and beta = 3",
-            "claim",
             printed=300,
             compute=from_printed_numbers(_most_between(1.0, 3.0)),
             tolerance=1e-9,
@@ -63,13 +59,11 @@ def introduction() -> list[Record]:
         ),
         Record(
             "section 1, throughput ratios of Vegas and of Reno by delay",
-            "claim",
             printed=[1.09, 1.33, 1.35, 37.12],
             blocked=QUOTED,
         ),
         Record(
             "section 1, Reno over Vegas from buffer 4 to 50",
-            "claim",
             printed=[0.535, 11.73],
             blocked=QUOTED,
         ),
@@ -136,7 +130,6 @@ def rules() -> list[Record]:
         Record(
             "section 2.1, the window rule keeps alpha to beta packets in the network",
             "equation",
-            printed=True,
             compute=lambda _: _one_to_three_packets_wait(),
             note="The text has 'extra bytes', read as packets, the unit of alpha and beta. These "
             "are the whole packets of the window less throughput times the RTT of the empty path. "
@@ -145,8 +138,6 @@ def rules() -> list[Record]:
         ),
         Record(
             "section 2.1, the window converges to a fixed value",
-            "claim",
-            printed=True,
             compute=lambda _: _single_window_stays(),
             note=single,
             source="replay",
@@ -154,7 +145,6 @@ def rules() -> list[Record]:
         Record(
             "section 2.2, rule of Enhanced Vegas: no window stays fixed any more",
             "equation",
-            printed=True,
             compute=lambda _: _all_move_with_equal_thresholds(),
             note="Section 1: equal thresholds remove the range of backlogs in which a window "
             "stays. We count the windows that move after 30 s, of 2 connections at 13 delays, "
@@ -201,8 +191,6 @@ def network() -> list[Record]:
     return [
         Record(
             "section 3.1, windows converge in less than 5 s",
-            "claim",
-            printed=True,
             compute=_still_after_5_s,
             note="No window of the 13 cases with alpha 1 and beta 3 moves from 5 to 60 s; by ns-2 "
             "2.35, sampled every 0.25 s, and packet by packet with the printed rule, whichever "
@@ -210,7 +198,6 @@ def network() -> list[Record]:
         ),
         Record(
             "figure 1, least RTT of connection 1",
-            "figure",
             printed=SHORTEST,
             compute=from_printed_numbers(1e3 * 4 * BITS_PER_PACKET / EXPECTED_1),
             prints=("13.21",),  # the scan sets the last digit apart
@@ -222,14 +209,12 @@ def network() -> list[Record]:
         ),
         Record(
             "section 3.1, propagation of connection 2 at x2 = 30 ms",
-            "claim",
             printed=64,
             compute=from_printed_numbers(2.0 * (30 + 2)),
             note="ms; 2 (x2 + 2).",
         ),
         Record(
             "section 3.1, least RTT of connection 2 at x2 = 30 ms",
-            "claim",
             printed=AT_30,
             compute=from_printed_numbers(SHORTEST + 64 - 6),
             tolerance=rounding(0.001),
@@ -238,7 +223,6 @@ def network() -> list[Record]:
         ),
         Record(
             "section 3.1, least RTTs in packets",
-            "claim",
             printed=[2.48, 13.35],
             compute=from_printed_numbers([CAPACITY * 1e-3 * SHORTEST, CAPACITY * 1e-3 * AT_30]),
             tolerance=rounding(0.01),
@@ -246,7 +230,6 @@ def network() -> list[Record]:
         ),
         Record(
             "section 3.1, packets of connection 1 at half the link",
-            "claim",
             printed=[2.24, 4.24],
             compute=from_printed_numbers([2.48 / 2 + 1, 2.48 / 2 + 3]),
             tolerance=rounding(0.01),
@@ -254,7 +237,6 @@ def network() -> list[Record]:
         ),
         Record(
             "section 3.1, packets of connection 2 at half the link",
-            "claim",
             printed=[7.67, 9.67],
             compute=from_printed_numbers([13.35 / 2 + 1, 13.35 / 2 + 3]),
             tolerance=rounding(0.01),
@@ -279,21 +261,17 @@ def model() -> list[Record]:
         f"{ARITHMETIC}"
     )
     return [
-        Record(
+        formula(
             "section 3.2, cwnd_i = alpha_i (d_i + Delta_i)/(Delta_i - x_i)",
-            "equation",
             printed=alpha * (d + delay) / (delay - x),
             compute=by_theory(window),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             note=note,
         ),
-        Record(
+        formula(
             "section 3.2, rate_i = alpha_i/(Delta_i - x_i)",
-            "equation",
             printed=alpha / (delay - x),
             compute=by_theory(window / rtt),
-            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             note=note,
         ),
