@@ -32,8 +32,11 @@ class FieldError(ValueError):
         file: str = "",
     ) -> None:
         """Make the message: ``[FILE, ]FIELD: VALUE WRONG; ALLOWED``."""
-        self.field, self.value, self.allowed, self.wrong = field, value, allowed, wrong
-        self.file = file
+        self.field: str = field
+        self.value: object = value
+        self.allowed: str = allowed
+        self.wrong: str = wrong
+        self.file: str = file
         place = f"{file}, {in_words(field, 'key ')}" if file else in_words(field)
         text = wrong if wrong == MISSING else f"{show(value)} {wrong}"
         super().__init__(f"{place}: {text}; {allowed}")
