@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
 import inspect
 import pkgutil
@@ -12,10 +13,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 import vegasmodel as vm
+from vegasmodel.fields.checked import Tables
+from vegasmodel.fields.rules import Texts
+from vegasmodel.scenario.special_rules import PacketNumbers
 
 PACKAGES = ["vegasmodel"] + [
     info.name for info in pkgutil.walk_packages(vm.__path__, "vegasmodel.") if info.ispkg
@@ -121,6 +126,14 @@ def test_help_on_a_class_explains_each_field(cls: type) -> None:
     listed = [line.partition(":")[0] for line in said.splitlines() if line.startswith("- ``")]
     wanted = [f"``{name}``" for name in getattr(cls, "_fields", inspect.signature(cls).parameters)]
     assert ", ".join(listed).removeprefix("- ").replace("- ", "").split(", ") == wanted
+
+
+@pytest.mark.parametrize("cls", [vm.Scenario, vm.Link, vm.Flow, vm.Drop])
+def test_a_type_checker_allows_a_list_where_a_field_takes_one(cls: Any) -> None:
+    """With a tuple as annotation, it would refuse the lists of the examples in the docs."""
+    for field in dataclasses.fields(cls):
+        takes_a_list = isinstance(field.metadata["rule"], (Tables, Texts, PacketNumbers))
+        assert str(field.type).startswith("Listed") == takes_a_list
 
 
 def test_a_closed_form_loads_no_library_that_it_does_not_use() -> None:

@@ -39,6 +39,28 @@ class OrText(Generic[T]):
         def __set__(self, instance: object, value: T | str) -> None: ...
 
 
+class Listed(Generic[T]):
+    """The type annotation of a field that is given as a list or a tuple of ``T``.
+
+    The list becomes a tuple when the object is made, so a type checker takes the field's value to
+    be a tuple.
+    """
+
+    if TYPE_CHECKING:
+
+        def __get__(self, instance: object, owner: type) -> tuple[T, ...]: ...
+        def __set__(self, instance: object, value: Sequence[T]) -> None: ...
+
+
+class ListedOrNone(Generic[T]):
+    """The type annotation of a field that is given as ``Listed`` says, or is None."""
+
+    if TYPE_CHECKING:
+
+        def __get__(self, instance: object, owner: type) -> tuple[T, ...] | None: ...
+        def __set__(self, instance: object, value: Sequence[T] | None) -> None: ...
+
+
 class Unresolved(str):
     """Text with a unit, such as ``"20 kB"`` or ``"1 BDP"``, that is not converted to a number yet.
 

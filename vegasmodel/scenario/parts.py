@@ -28,6 +28,8 @@ from vegasmodel.fields.rules import (
     BufferRule,
     Choice,
     Integer,
+    Listed,
+    ListedOrNone,
     OrText,
     Quantity,
     Text,
@@ -92,7 +94,7 @@ class Drop(Checked):
     """
 
     flow: str = field(Text())
-    packets: tuple[int, ...] = field(PacketNumbers())
+    packets: Listed[int] = field(PacketNumbers())
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,7 +126,7 @@ class Link(ShownAsCall):
     delay: OrText[float] = field(TIME, None)  # ``settle`` sets the default
     queue: Queue = field(QueueRule(), DropTail())
     loss: OrText[float] = field(Quantity("fraction", high=1.0), 0.0)
-    drops: tuple[Drop, ...] = field(Tables(Drop), ())
+    drops: Listed[Drop] = field(Tables(Drop), ())
 
     @classmethod
     def _check_order(cls, values: tuple[object, ...]) -> None:
@@ -251,7 +253,7 @@ class Flow(ShownAsCall):
     packet_size: OrText[float | None] = field(Quantity("bytes", low=1.0, high=65535.0), None)
     direction: Literal["forward", "reverse"] = field(Choice(("forward", "reverse")), "forward")
     service: Literal["rate", "delay"] = field(Choice(("rate", "delay")), None, key="class")
-    path: tuple[str, ...] | None = field(Texts(), None)
+    path: ListedOrNone[str] = field(Texts(), None)
     access: OrText[float | None] = field(_RATE, None)
     send_jitter: OrText[float | None] = field(TIME, None)
     delay_noise: OrText[float] = field(TIME, 0.0)

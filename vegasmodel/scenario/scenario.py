@@ -21,7 +21,7 @@ from vegasmodel.fields import checked, toml_file
 from vegasmodel.fields.checked import Checked, Table, Tables
 from vegasmodel.fields.checked import declare as field
 from vegasmodel.fields.errors import FieldError
-from vegasmodel.fields.rules import OrText, Quantity, Text, Texts
+from vegasmodel.fields.rules import Listed, ListedOrNone, OrText, Quantity, Text, Texts
 from vegasmodel.fields.units import format_rate, format_time, write
 from vegasmodel.laws import Law, registered
 from vegasmodel.laws.reads import draws
@@ -43,8 +43,8 @@ class Scenario(Checked):
     value is not allowed, or if values do not fit together.
     """
 
-    links: tuple[Link, ...] = field(Tables(Link), key="link")
-    flows: tuple[Flow, ...] = field(Tables(Flow), key="flow")
+    links: Listed[Link] = field(Tables(Link), key="link")
+    flows: Listed[Flow] = field(Tables(Flow), key="flow")
     packet_size: OrText[float] = field(Quantity("bytes", low=1.0, high=65535.0), 1000.0)
     name: str = field(Text(), "scenario")
     ack_size: OrText[float] = field(Quantity("bytes", low=1.0, high=65535.0), 40.0)
@@ -52,7 +52,7 @@ class Scenario(Checked):
     # the trace from which values of the scenario file were estimated
     estimated_from: str | None = field(Text(), None)
     # the keys of the scenario file whose values are guesses
-    guesses: tuple[str, ...] | None = field(Texts(empty=True), None)
+    guesses: ListedOrNone[str] = field(Texts(empty=True), None)
 
     # The links and flows as the user gave them, before text became numbers and defaults were filled
     # in. Each scenario sets its own. It is a ``ClassVar`` only so that it is no field of the
