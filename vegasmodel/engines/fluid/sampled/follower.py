@@ -101,7 +101,9 @@ def next_train(
         if flow.active and i != grew and flow.in_flight > 0.0:
             # how much of the flow's round trip is over since its train began
             begun = flow.place + since if flows[grew].in_line else flow.round_part
-            place = (begun * total + passed) % total - flow.in_flight  # < 0: in its train
+            # How many packets have passed since the end of the flow's train, when ``passed`` more
+            # have arrived. If the number is negative, so many of its train are still to come.
+            place = (begun * total + passed) % total - flow.in_flight
             if place < least:
                 which, least = i, place
     return which, -least if least < 0.0 else flows[which].in_flight

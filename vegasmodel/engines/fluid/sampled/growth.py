@@ -263,16 +263,19 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
     if not flow.in_train:
         flow.cwnd += m * g * (before - flow.lacks) / (before + 0.5)
         return g, 0.0
+    # all RTTs are equal: W first rests for what is left of its last rest, then grows
     moving = g - min(flow.rest, g)
     flow.rest -= g - moving
     flow.cwnd += m * moving
     N = np.floor(flow.cwnd + WINDOW_ERROR)
-    if m <= 0.0 or flow.cwnd < before + 1.0 - WINDOW_ERROR:
+    if m <= 0.0 or flow.cwnd < before + 1.0 - WINDOW_ERROR:  # it has not reached a whole number
         return moving, 0.0
+    # it has reached N; ``spare_acks`` ACKs of the train come after the one at which it did
     flow.spare_acks -= (0.5 + flow.lacks) * (N - before) / m
     if flow.spare_acks >= 0.5 / m - WINDOW_ERROR:
         return moving, 0.0
-    after = (flow.cwnd - N) / m  # round trips since the window reached N
+    # the end of the train is reached: W rests from the moment at which it reached N
+    after = (flow.cwnd - N) / m  # round trips since then
     flow.cwnd, flow.rest = N, max(1.0 / max(m, 1.0) - after, 0.0)
     flow.spare_acks += N
     return moving - after, after
@@ -457,25 +460,25 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
     - ``still`` is the number of seconds at the end of the step in which the window does not grow.
 
     Returns whether the packets in flight of any flow have changed. ``smooth`` says whether windows
-    change at every instant, as in the papers. The fields of ``flow`` are those of the class
-    ``Sender``, which explains them.
+    change at every instant, as in the papers. The class ``Sender`` explains the fields of ``flow``.
     """
     moved = False
     for i in range(len(flows)):
         flow = flows[i]
         flow.extra, flow.window_sent, flow.still, flow.interval = 0.0, 0.0, 0.0, NEVER
         flow.train_sent = flow.arrives = 0.0
-        if not flow.active:
+        if not flow.active:  # it has stopped, or not started
             if flow.in_flight > 0.0:
                 drain_out(flow, now, h)
                 moved = True
             continue
+        # the window moves, for the ``g`` round trips of the step in which ACKs change it
         W, n, recovers = flow.cwnd, flow.in_flight, flow.recovery_left > 0.0
         g = growing(flow, now, h, c)
         if g > 0.0:
             move(flow, now, g, c, smooth)
         decide_within(flow, now, h, c, smooth)
-        flow.early_ago = 0.0
+        flow.early_ago = 0.0  # ``hold_back`` sets it if the first ACK of a train releases two
         if flow.delays_acks:
             hold_back(flow, now, h, c)
         # the law may have left the range of windows; a timeout may have put W below ``min_window``
@@ -484,14 +487,17 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
         flow.growth = (flow.cwnd - W) / h if h > 0.0 else 0.0
         if flow.samples_train and not flow.in_slow_start:  # mean growth, with or without ACKs now
             flow.growth = flow.round_drift / (flow.rtt + now.delay)
+        # the sender sends until the window is full
         before = flow.in_flight
         send(flow, now, h, smooth)
         flow.arrives = packets_arriving(flow, now, before, W, h)
-        if flow.decided:
+        if flow.decided:  # the window may have fallen, so that fewer packets are in flight
             flow.freed = max(before - flow.in_flight, 0.0)
+        # one ACK may release many packets at once: a whole window in Tahoe's slow start
+        # (``double``), or what the window has room for when a recovery like NewReno's ends
         flow.at_once = flow.window_sent
         if recovers and flow.recovery_left <= 0.0 and flow.recovery == HOLE_BY_HOLE:
-            flow.burst += flow.extra  # the recovery is over, so the window has much room
+            flow.burst += flow.extra
             flow.at_once = flow.extra
         moved = moved or flow.in_flight != n or flow.early_ago > 0.0
     return moved

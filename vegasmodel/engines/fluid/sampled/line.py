@@ -118,14 +118,17 @@ def begin_recovery(flow: Sender, now: LinkState, before: float, ago: float, c: f
     them evenly over a round trip, as Linux's ``tcp_cwnd_reduction`` does. So its train (its packets
     in flight, one behind the other) gets shorter, all parts in the same proportion. The recovery
     ends at the ACK of the last packet that was sent before the recovery began. The function
-    computes the place of this packet in the shorter train, and the number of ACKs that follow it
-    there (``spare_acks``).
+    computes how many packets are ahead of this packet in the shorter train. If the law counts ACKs
+    as Reno does, the count begins at this ACK, so the window then grows at the ACK just ahead of it
+    in the next train. The function stores how many ACKs follow that ACK (``spare_acks``).
     """
     L = length(flow, now, c)  # the packets of all trains
-    ahead = min((flow.place - ago) % 1.0 * L / before, 1.0) * flow.cwnd  # packets ahead of it
+    # packets ahead of the last one sent before the recovery, in the train of ``cwnd`` packets
+    ahead = min((flow.place - ago) % 1.0 * L / before, 1.0) * flow.cwnd
     # afterwards all trains have fewer packets, but still enough to keep the link busy
     L_after = max(L - before + flow.cwnd, c * flow.rtt)
     flow.place = ahead / L_after + ago
+    # with no packet ahead in this train, the window grows at the last ACK of the train: none follow
     flow.spare_acks = flow.cwnd - ahead if ahead >= 1.0 else 0.0
 
 
@@ -133,28 +136,38 @@ def begin_recovery(flow: Sender, now: LinkState, before: float, ago: float, c: f
 def end_recovery_in_line(flow: Sender, now: LinkState, c: float) -> None:
     """Let the sender begin to count ACKs at the end of a recovery, if it counts ACKs as Reno does.
 
-    A train is a flow's ACKs, one behind the other. The first ACK that Reno counts is the one that
-    ends the recovery. The window grows when Reno has counted as many ACKs as a train has. If the
-    recovery ends, for example, at the third ACK of a train, the window grows at the second ACK of
-    the next train. If the recovery ends at the first ACK of a train (``spare_acks`` is 0), the
-    window grows at the last ACK of the same train.
+    A train is a flow's ACKs, one behind the other: W ACKs for a window of W packets. The first ACK
+    that Reno counts is the one that ends the recovery. At the W-th ACK that it counts, the window
+    grows by a packet. Trains of all flows follow one another, so a round trip lasts as long as the
+    link takes to send L packets (``length``). There are two cases:
 
-    In this model the window grows evenly, by one packet per round trip. So the function adds to it
-    the part of a round trip by which it grows sooner than a round trip from now.
+    - The recovery ends, for example, at the third ACK of a train. The W-th ACK is then the second
+      of the next train. It comes L - 1 transmission times later, so 1 sooner than a round trip.
+    - The recovery ends at the first ACK of a train (``spare_acks`` is 0). The W-th ACK is then the
+      last of the same train. It comes W - 1 transmission times later, so L - W + 1 sooner than a
+      round trip.
+
+    This model lets the window grow evenly, by one packet per round trip. So that the window reaches
+    W + 1 by so many transmission times sooner, the function adds (this number)/L to the window.
     """
     if not (flow.once_a_round or flow.compares):
         L = length(flow, now, c)
-        # transmission times by which it grows sooner
-        earlier = 1.0 if flow.spare_acks > 0.0 else max(L - np.floor(flow.cwnd), 0.0) + 1.0
-        flow.cwnd += earlier / L
+        sooner = 1.0 if flow.spare_acks > 0.0 else max(L - np.floor(flow.cwnd), 0.0) + 1.0
+        flow.cwnd += sooner / L
 
 
 @jit
 def to_comparison(flow: Sender, now: LinkState, c: float) -> float:
-    """Round trips until the next ACK at which CUBIC compares its window with its target."""
+    """Round trips until the next ACK at which CUBIC compares its window with its target.
+
+    CUBIC must not compare for another ``rests_for`` seconds. At the end of this time an ACK comes
+    only if the flow's train is passing. Otherwise the next ACK is the first of the next train.
+    """
+    # ``at``: the end of this time, in round trips since the train's first packet arrived
     at = flow.place + flow.rests_for / (flow.rtt + now.delay)
-    if at % 1.0 >= flow.in_flight / length(flow, now, c):
-        at = np.ceil(at)  # at the first ACK of the next train
+    train = flow.in_flight / length(flow, now, c)  # round trips that the train takes to pass
+    if at % 1.0 >= train:
+        at = np.ceil(at)
     due: float = at - flow.place
     return due
 

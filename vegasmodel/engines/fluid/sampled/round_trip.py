@@ -185,8 +185,10 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     decides = not (busy or flow.in_slow_start)
     if not (busy or flow.decided):
         update(flow, now, smooth)
-    if not busy and flow.detection_in <= 0.0 and flow.resends <= 0.0:  # ACKs end the backoff
+    # with no loss and no retransmission under way, ACKs have ended the backoff of the timer
+    if not busy and flow.detection_in <= 0.0 and flow.resends <= 0.0:
         flow.timer = flow.backoff = 1.0
+    # slow start may end, or the law decides
     if not busy and flow.in_slow_start and flow.decides_slow_start:
         _decide_in_slow_start(flow, now, c, smooth)
     elif not busy and flow.in_slow_start and flow.ends_at_gamma:
@@ -195,6 +197,7 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         decide(flow, now, c)
         if flow.in_line:
             grow_here(flow, now, flow.round_part, c)
+    # count the round trips in which no decision has moved the window (``march.rests``)
     if not flow.decided:
         still = decides and flow.cwnd == before and flow.round_drift == 0.0
         flow.rounds_at_rest = flow.rounds_at_rest + 1.0 if still else 0.0
@@ -205,13 +208,19 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         flow.acked_delay = max(measured - now.in_hosts, 0.0)
     if flow.untimed and flow.heard:  # ACKs have come, but none of them gave an RTT sample
         flow.acked_delay, flow.untimed = max(now.delay - now.in_hosts, 0.0), False
+    # the sums, the burst and the first queueing delay of the round trip that begins now
     flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
     flow.burst, flow.next_burst, flow.round_delay = flow.next_burst, 0.0, now.delay
 
 
 @jit
 def hears_nothing(flow: Sender, now: LinkState) -> bool:
-    """Whether ACKs that arrive now leave the sender's window as it is, because of a loss."""
+    """Whether ACKs that arrive now leave the sender's window as it is, because of a loss.
+
+    They do so during a recovery, while the sender waits for its retransmission timer, and just
+    before it detects a loss. In the last ``silence`` round trips before the detection, only
+    duplicate ACKs arrive.
+    """
     waits = flow.recovery_left > 0.0 or flow.timeout_ends > now.time
     return waits or 0.0 < flow.detection_in <= flow.silence
 
@@ -276,8 +285,9 @@ def detect_loss(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) 
 def begin_round_within_step(flow: Sender, now: LinkState, c: float) -> None:
     """Begin a new round trip, of which the part ``round_part`` lies within the present step.
 
-    So packets sent in this step already belong to the new round trip, and the change of the window
-    that the law has decided for it has begun.
+    The packets that the flow has sent in this part count for the new round trip. Their delays are
+    samples of it if the flow samples its train (``samples_train``). The window also moves in this
+    part, by a fraction of the change ``round_drift`` that the law has decided for the round trip.
     """
     if flow.samples_train:
         flow.round_sent = min(flow.round_part, train_part(flow, now, c)) * flow.in_flight
@@ -294,23 +304,30 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
     """Process the ACKs that reach a sender in a step of ``g`` round trips.
 
     The sender may detect a loss, or complete a round trip. Returns 1 if it reacts to a loss, and 0
-    otherwise.
+    otherwise. The comments name the fields of ``flow`` that each part of the function changes.
 
     ``smooth`` says whether windows change at every instant, as in the papers. ``c`` is the
     capacity.
     """
-    # round trips until Linux's CUBIC compares its window with the cubic curve again
+    # Linux's CUBIC compares its window with its target at certain ACKs: round trips until the next
     compares_in = to_comparison(flow, now, c) if flow.compares else np.inf
+    # ``place``: the part of a round trip since the first packet of the flow's train arrived
     flow.place = (flow.place + g) % 1.0
+    # ``over_estimate``: by how much baseRTT exceeds the propagation delay
     if smooth and flow.measures_base:
         flow.over_estimate = min(flow.over_estimate, now.delay)
+    # ``resends`` is above 0 after a timeout, until ACKs have ended the backoff of the timer
     if flow.resends > 0.0:
         end_backoff(flow, now, g)
+    # ``detection_in``: round trips until the sender hears of its losses; 0 if it has lost nothing
     reacts = flow.detection_in > 0.0 and detect_loss(flow, now, g, c, smooth)
+    # ``trips``: round trips since the last cut of the window; a law may read this number
     flow.trips += g
-    flow.rests_for = max(flow.rests_for - now.step, 0.0)  # CUBIC, until it may compare again
+    # ``rests_for``: seconds for which CUBIC must not yet compare again
+    flow.rests_for = max(flow.rests_for - now.step, 0.0)
     if compares_in <= g and not (flow.in_slow_start or hears_nothing(flow, now)):
         compare(flow, now, g - compares_in, c)
+    # ``round_part``: the part of the present round trip that is over
     flow.round_part += round_passed(flow, now, g)
     if flow.round_part >= 1.0:
         flow.round_part -= np.floor(flow.round_part)

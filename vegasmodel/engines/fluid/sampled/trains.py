@@ -215,13 +215,18 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
 
     If the windows fill the link, equation (S1) of the package ``sampled`` gives the queue. Nothing
     is dropped here then: the module ``drops`` does that.
+
+    The function goes through the events of the ``h`` seconds in the order of their times. An event
+    is that a train begins to arrive, or has arrived. Between events the sums over all trains that
+    arrive are constant: their number ``trains``, rate ``trains_rate`` and variance
+    ``trains_variance``.
     """
     c, stop = link.capacity, now.time + h
     fills = now.delay > 0.0  # the windows fill the link
     if now.recount:
         count_trains(flows, now, c)
     while now.trains_due <= stop:
-        first, which = next_event(flows)
+        first, which = next_event(flows)  # its time, and the flow whose train begins or ends
         now.trains_due = first
         if first > stop:
             break
@@ -236,13 +241,13 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
             if q > link.room:
                 drop_where_trains_meet(flows, now, link, q - link.room, stop - t)
         now.trains_queue, now.trains_time = max(min(q, link.room), 0.0), t
-        # its first or last packet waits for the queue; the next train comes a round trip later
+        # the event itself; the packet that arrives now waits for the queue ahead of it
         flow = flows[which]
         wait = now.trains_queue / c
-        if flow.arriving:
+        if flow.arriving:  # the last packet of the train; the next train ends a round trip later
             flow.arriving, flow.end = False, t + flow.rtt + wait
             change_rate(now, flow.train_rate, c, -1)
-        elif train_begins(flow, now, t, wait, link):
+        elif train_begins(flow, now, t, wait, link):  # the first packet of a train
             change_rate(now, flow.train_rate, c, 1)
     if fills:
         now.trains_queue, now.trains_time = min(c * now.delay, link.room), stop
