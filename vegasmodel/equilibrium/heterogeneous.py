@@ -309,8 +309,9 @@ class _Network:
     def rates_at(self, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
         """The flows' rates, if their paths have the queueing delays q and the losses p.
 
-        The rates are [case, flow]; each case has its own q and p. Also returns the derivatives of
-        the rates' logarithms with respect to q and p.
+        The top of this file has the formulas. The rates are [case, flow]; each case has its own q
+        and p. Also returns ``by_q`` and ``by_p``, the derivatives of the rates' logarithms with
+        respect to q and p.
 
         In its Reno-friendly region CUBIC gets 6.5 % less than Reno at the same p. The cause is only
         that two formulas with different assumptions are combined. The square-root law of Reno is
@@ -319,6 +320,7 @@ class _Network:
         """
         R = self.T + q
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            # Reno, and what losses allow Vegas: the square-root law with its constant K
             rate = self.K / (R * np.sqrt(p))
             by_q, by_p = -1.0 / R, -0.5 / p
             # Vegas: the rate with the backlog e, if it is less than the losses allow

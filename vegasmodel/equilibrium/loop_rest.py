@@ -226,12 +226,18 @@ def about_red(
     """The equations linearised about ``root``, an equilibrium that the model ``red.py`` has found.
 
     ``weight`` is the weight of the newest queue length in RED's average. Each window is the flow's
-    sending rate at ``root`` times the RTT. If losses limit a window, it grows between losses: in
-    Vegas by 1 packet per round trip, in all other laws by 1/``ack_every`` packets. This growth is
-    assumed to balance the cuts at the loss probability of ``root``. But ``max_window`` may keep a
-    window so far below the peaks that losses allow that the flow's rate is lower (``red.limited``).
-    Such a window grows only between a cut and the time at which it is back at ``max_window``. On
-    average it then grows by as much as the cuts take away. The equations leave timeouts out.
+    sending rate at ``root`` times the RTT. There are three kinds of windows:
+
+    - Vegas's threshold alpha limits the window. It reacts to the queueing delay (``Loop.slope``).
+    - Losses limit the window. Between losses it grows (``Loop.climb``): in Vegas by 1 packet per
+      round trip, in all other laws by 1/``ack_every`` packets. This growth is assumed to balance
+      the cuts at the loss probability of ``root``. But ``max_window`` may keep the window so far
+      below the peaks that losses allow that the flow's rate is lower (``red.limited``). The window
+      then grows only between a cut and the time at which it is back at ``max_window``. On average
+      it grows by as much as the cuts take away.
+    - The window stays at ``max_window``. It neither grows nor reacts.
+
+    The equations leave timeouts out.
 
     Raises ``FieldError`` for a weight out of range.
     """
@@ -245,6 +251,7 @@ def about_red(
     s = root.queue / capacity  # the queueing delay
     sent = root.rates / (1.0 if curve.ecn else 1.0 - root.loss)  # rates before losses
     R, W = T + s, sent * (T + s)
+    # ``at_threshold``: the windows that alpha limits
     with np.errstate(divide="ignore", invalid="ignore"):
         at_threshold = vegas & (sent * (s - x) >= alpha * (1.0 - AT_LIMIT))
         slope = np.where(at_threshold, (T + x) / (s - x), 0.0)
@@ -252,8 +259,8 @@ def about_red(
     # the speed at which RED's average follows the queue, as in ``rest``
     pole = math.inf if weight == 1.0 else -math.log1p(-weight) * float(sent.sum())
     drop_slope = _drop_slope(curve, root.queue, root.loss)
-    d = cuts(flows, curve)
-    growth = np.where(vegas, 1.0, 1.0 / ack_every)
+    d = cuts(flows, curve)  # the factors by which a loss multiplies the windows
+    growth = np.where(vegas, 1.0, 1.0 / ack_every)  # packets per round trip
     # Round trips per packet: ``unlimited`` by the square-root law alone; ``limited`` gives more if
     # max_window keeps the window below its peaks. Per round trip p W packets are lost, and each
     # loss takes (1 - d) W from the window.
@@ -261,7 +268,10 @@ def about_red(
     below_peaks = limited(root.loss, max_window, ack_every, d) > unlimited
     growth = np.where(below_peaks, np.minimum(growth, root.loss * (1.0 - d) * W**2), growth)
     climb = np.where(by_losses, growth, 0.0)
-    return Loop(R, sent, slope, W, climb, root.loss, drop_slope, pole, curve.ecn)
+    return Loop(
+        rtt=R, rate=sent, slope=slope, window=W, climb=climb,
+        loss=root.loss, steep=drop_slope, pole=pole, marks=curve.ecn,
+    )  # fmt: skip
 
 
 def _corners(buffer: float, curve: Curve | None) -> tuple[Floats, str]:

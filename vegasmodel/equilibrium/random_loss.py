@@ -151,27 +151,32 @@ def own_queueing(flow: Sender, p: float, capacity: float, buffer: float = math.i
 def _source(
     flow: Sender, p: float, capacity: float, buffer: float, queueing: float
 ) -> tuple[Source, loss_rounds.Recovery]:
-    """The source of the Markov chain of ``loss_rounds`` for a flow, and how it recovers."""
+    """The source of the Markov chain of ``loss_rounds`` for a flow, and how it recovers.
+
+    The arguments are those of ``throughput``.
+    """
     law = LAWS[flow.law]
     if flow.decrease is not None:
         law = dataclasses.replace(law, decrease=flow.decrease)
-    if flow.scoreboard:
+    if flow.scoreboard:  # with SACK several losses need no timeout, and no round trip each
         law = dataclasses.replace(law, one_loss_only=False, round_per_hole=False)
+    # the timeout without queueing, s
     T_0 = float(coarse_timeout(flow.rtt)) if flow.timeout is None else flow.timeout
     hold = flow.max_window  # the window at which growth stops
     if find(flow.law).keeps_backlog:  # Vegas
         vegas_window = hold_window(flow.rtt, queueing, flow.alpha, flow.over_estimate, capacity)
         hold = min(hold, float(vegas_window))
-    overflow = capacity * flow.rtt + buffer + 1  # one more is in transmission
+    # the window at which the buffer overflows; one packet more is in transmission
+    overflow = capacity * flow.rtt + buffer + 1
     source = Source(
-        p,
-        flow.rtt + queueing,
-        T_0 + queueing,
-        capacity,
-        hold,
-        overflow,
-        flow.ack_every,
-        flow.counts_packets,
+        loss=p,
+        rtt=flow.rtt + queueing,
+        timeout=T_0 + queueing,
+        capacity=capacity,
+        hold=hold,
+        overflow=overflow,
+        ack_every=flow.ack_every,
+        counts_packets=flow.counts_packets,
     )
     return source, law
 
