@@ -90,16 +90,23 @@ def capacity_of(trace: Trace) -> Estimate | None:
 def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     """The capacity of a link by the packets sent into it, ``rate`` per second in each interval.
 
-    Usually it is the mean rate in busy periods. If intervals are long, it is the largest rate in an
-    interval, and a lower bound unless the link sends as much in most intervals. If some successive
-    intervals have a larger rate than the busy periods, this rate is a lower bound. The result is
-    ``None`` if the packets do not tell the capacity.
+    An interval is busy if on average at least one packet waits in it. Successive busy intervals are
+    a busy period. The estimate is one of three:
+
+    - Usually it is the mean rate in busy periods.
+    - If some successive intervals have a larger rate than the busy periods, this rate is a lower
+      bound.
+    - If intervals are long (over ``RUN`` packets in the median one), a busy interval may contain
+      idle times. Then the estimate is the largest rate in an interval. It is a lower bound unless
+      the link sends as much in most intervals.
+
+    The result is ``None`` if the packets do not tell the capacity.
     """
     lengths, queue, known = np.diff(trace.edges), trace.known("queue"), ~np.isnan(rate)
     rate, in_mean_size = _of_mean_size(trace, link, rate)
-    counts, name = np.nan_to_num(rate) * lengths, trace.links[link]
+    counts, name = np.nan_to_num(rate) * lengths, trace.links[link]  # packets in each interval
     busy = known & (np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0)
-    packets, seconds = busy_periods(busy, counts, lengths)  # two arrays over the busy periods
+    packets, seconds = busy_periods(busy, counts, lengths)  # of each busy period
     largest = 0.0  # the largest rate in successive intervals, pkt/s; 0 if it cannot be used
     if _only_these_flows(trace, float(counts.sum())):
         largest = most_in_any_time(counts, lengths, _starts(trace))
@@ -108,10 +115,9 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     surely = largest if in_mean_size else largest * _smallest(trace)
     how = f"most packets sent into link {name} in any time: a lower bound"
     bound = Estimate(largest, largest, np.inf, "pkt/s", how) if largest else None
-    if packets.size and np.median((rate * lengths)[known]) > RUN:
-        # An interval with so many packets may contain idle times, even if its mean queue is long.
-        # So no interval counts as a busy period.
+    if packets.size and np.median((rate * lengths)[known]) > RUN:  # intervals are long
         rates = blocks(rate[known], lengths[known], finest=len(lengths))
+        # the rate in the median busy interval; by chance its count may be one packet too small
         usual = float(np.median((counts[busy] + 1.0) / lengths[busy]))
         return _of_long_intervals(name, rates, usual, surely, bound)
     mean = float(packets.sum() / seconds.sum()) if packets.size else 0.0

@@ -281,9 +281,9 @@ class Flow:
         from segment to segment.
         """
         if stamp >= 0 and self.last_stamp >= 0 and stamp != self.last_stamp:
-            return (stamp - self.last_stamp) & 0xFFFFFFFF < 0x80000000
+            return _not_before(stamp, self.last_stamp, bits=32)
         if ident > 0 and self.last_id > 0 and self.increasing_ids and ident != self.last_id:
-            return (ident - self.last_id) & 0xFFFF < 0x8000
+            return _not_before(ident, self.last_id, bits=16)
         return None
 
     def seen_again(self, start: int, end: int, ident: int, stamp: int, time: float) -> int:
@@ -309,16 +309,16 @@ class Flow:
         """Remember a segment that was sent, so that later segments can be compared with it.
 
         It has the bytes ``[start, end)``.  ``ident`` is its IPv4 identifier, and ``stamp`` its TCP
-        timestamp; -1 means that it has none.
+        timestamp; -1 means that it has none.  The latest identifier and the latest timestamp are
+        stored, too.
         """
         if ident > 0:
+            # all its bytes are new, so it was sent last, and its identifier should be the latest
             if self.last_id > 0 and start >= self.high and self.later(ident, -1) is not True:
                 self.increasing_ids = False
-            if self.last_id < 0 or (ident - self.last_id) & 0xFFFF < 0x8000:
+            if self.last_id < 0 or _not_before(ident, self.last_id, bits=16):
                 self.last_id = ident
-        if stamp >= 0 and (
-            self.last_stamp < 0 or (stamp - self.last_stamp) & 0xFFFFFFFF < 0x80000000
-        ):
+        if stamp >= 0 and (self.last_stamp < 0 or _not_before(stamp, self.last_stamp, bits=32)):
             self.last_stamp = stamp
         self.recent[start] = (end, ident, stamp, time)
 
@@ -401,3 +401,12 @@ def as_long_as_timer(time: float, round_trip: float) -> bool:
     ``MIN_TIMER`` seconds, and for more than ``TIMER_OVER_ROUND_TRIP`` round trips.
     """
     return time >= MIN_TIMER and TIMER_OVER_ROUND_TRIP * round_trip < time
+
+
+def _not_before(number: int, other: int, bits: int) -> bool:
+    """Whether ``number`` is equal to ``other`` or comes after it, on a counter of so many bits.
+
+    Such a counter starts again at 0 after its largest value.  So ``number`` comes after ``other``
+    if less than half of the counter's range lies between them.
+    """
+    return (number - other) % (1 << bits) < 1 << (bits - 1)
