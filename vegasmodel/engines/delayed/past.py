@@ -126,19 +126,24 @@ class Memory:
     def past(self, t: float, y: Floats) -> Floats:
         """The delayed states y(t - delay): one row for each delay, a column for each unknown.
 
+        A break is a time at which the solution or one of its derivatives jumps.  In a step of the
+        integrator no delayed time may pass a break, because the step assumes a smooth past.  So
+        each delayed time stays between two successive breaks, ``low`` and ``high``.  A step that is
+        only tried may take it beyond ``high``.  ``at`` then extrapolates the solution from before.
+
         Raises ``ForgottenError`` if a state is no longer stored, and ``NegativeDelayError`` if a
         delay is below 0.
         """
         z = np.empty((len(self.lags), y.size))
         for k in range(len(self.lags)):
-            i = self.passed[k]
+            i = self.passed[k]  # how many breaks the delayed time t - tau has passed
             low = self.breaks[i - 1][0] if i else -math.inf
             high = self.breaks[i][0] if i < len(self.breaks) else math.inf
             tau = self.delay(k, t, y)
             if self.pieces and self.t0 <= t - tau < self.starts[0]:
                 raise ForgottenError(k, tau, float(t))
-            # tau = 0 is the present; if an event has just changed it, it differs from the past's
-            # end
+            # Without delay the present state y is needed.  An event may just have changed it, and
+            # ``at`` would give the state before the event.
             z[k] = y if tau == 0.0 else self.at(t - tau, low, high)
         return z
 

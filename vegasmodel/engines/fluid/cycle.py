@@ -168,9 +168,10 @@ def limit_cycle(
     Raises ``ValueError`` for a wrong argument, if the model cannot simulate the scenario, or if a
     function of a user's law returns an unusable number.
     """
-    if losers is None and packets is None and not all_continuous(scenario):
+    chosen = losers is not None or packets is not None  # the user chooses the continuous equations
+    if not chosen and not all_continuous(scenario):
         return steady(scenario, longest)
-    trains = losers is None and packets is None
+    trains = not chosen  # as ``predict`` does, let packets in slow start arrive as trains
     losers = "growing" if losers is None else losers
     longest = LONGEST_WAIT if longest is None else longest
     reason = unsupported(scenario)
@@ -179,6 +180,7 @@ def limit_cycle(
     check_method(losers, step)
     motion = _Motion(scenario, losers, packets, step, trains, longest)
     state, tally = motion.state, motion.tally
+    # simulate until all flows have started, then until the buffer overflows or windows are constant
     code = motion.integrate(state, motion.all_started, until_loss=False, tally=tally)
     if code == Status.DONE:
         code = _rest_or_loss(motion, state)

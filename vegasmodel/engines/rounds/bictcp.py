@@ -230,9 +230,11 @@ def recalc_ssthresh(f: Sender, window: float) -> None:
 def acks_to_packet(f: Sender) -> float:
     """Number of further ACKs after which CUBIC's window grows by a packet, if ``cnt`` stays.
 
-    The window grows by a packet for every ``cnt`` ACKs. Some of them may have arrived already.
+    The window grows by a packet for every ``cnt`` ACKs. ``cwnd_cnt`` of them have arrived already.
+    In Linux 6.1 the last of the ``cnt`` ACKs adds the packet. In Linux 2.6
+    (``acks_before_growth``) the ACK after it does.
     """
-    if f.passes_ssthresh and f.cwnd <= f.ssthresh:  # slow start adds one more packet
+    if f.passes_ssthresh and f.cwnd <= f.ssthresh:  # slow start adds one more packet, at once
         return 1.0
     remaining = f.cnt - f.cwnd_cnt
     return max(remaining, 0.0) + 1.0 if f.acks_before_growth else max(remaining, 1.0)

@@ -278,15 +278,18 @@ def records(
     flows = np.concatenate(found).repeat(counts).view(FLOW)
     flows["member"] = np.arange(len(counts)).repeat(counts)
     flows["stop"] = np.array([member.stop for member in scenario.members]).repeat(counts)
-    # Times are by the clock of the flow's first queue, ``way`` seconds later than at its sender.
-    # ``start`` has been ``way`` so far.
+    # A packet takes ``way`` seconds from the sender to the flow's first queue. The times in a
+    # record are those at this queue, so each is ``way`` later than at the sender. ``_record`` has
+    # already set ``start`` to ``way``, for a start at 0 s.
     flows["stop"] += flows["way"]
     flows["start"] += np.concatenate(times)
     # before the first loss, the time since the last loss counts from the start
     flows["since"] = flows["trips_at"] = flows["start"]
     flows["size"] = np.concatenate(sizes) + flows["syn_in_window"]  # the SYN delivers no data
     flows = _in_order(flows, np.array(ranks).repeat(counts))
-    # the clock of each ns-2 agent (boot_time_) and of each host began at a random time of its own
+    # The clock of each ns-2 agent (boot_time_) and of each host began at a random time of its own.
+    # Only the part of a period that has passed matters. ns-2's clock has a period of ``tick``
+    # seconds. In Linux, long timers expire only at multiples of ``GRAINS`` jiffies.
     ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
     period = np.where(flows["timer_wheel"], GRAINS * JIFFY, flows["tick"])
     random = ticks.uniform(0.0, 1.0, len(flows)) * period

@@ -279,17 +279,17 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
     numbers that tell how the simulation goes on: those of the flows, then those of the queues. If
     the array ``out`` is too short, the remaining numbers are counted but not written.
     """
-    ago = 0.0  # seconds after which the exact time of an event is assumed not to matter
+    ago = 0.0  # ``AGO`` times the longest of the flows' last RTTs, seconds
     for i in range(net.flows.shape[0]):
         ago = max(ago, AGO * net.flows[i].rtt_last)
     now, n = Now(time, ago, capacity), 0
     for i in range(net.flows.shape[0]):  # the key, ``KEY_SIZE`` integers each
         f = net.flows[i]
-        n = put(out, n, np.floor(f.cwnd + 1e-6))
-        n = put(out, n, np.trunc(f.next - f.acked))
-        n = put(out, n, float(f.holes - f.first_hole))
-        n = put(out, n, float(f.phase))
-        n = put(out, n, float(f.count))
+        n = put(out, n, np.floor(f.cwnd + 1e-6))  # the window in whole packets
+        n = put(out, n, np.trunc(f.next - f.acked))  # packets that are not acknowledged
+        n = put(out, n, float(f.holes - f.first_hole))  # ranges of packets that the receiver misses
+        n = put(out, n, float(f.phase))  # recovery from losses, or not
+        n = put(out, n, float(f.count))  # groups of packets on their way
     flows, links = memory(net.flows), memory(net.links)
     for i in range(net.flows.shape[0]):
         if not net.flows[i].timestamps:  # ns-2's coarse timers (``Observer.difference``)
@@ -324,19 +324,23 @@ def _write_sender(out: Floats, n: int, f: Sender, flows: Memory, i: int, now: No
 
     ``f`` is the sender's record, which is number ``i`` in the memory ``flows``. ``out`` already
     contains ``n`` numbers. Returns how many it contains afterwards.
+
+    ``write`` appends the fields that a table such as ``_SENDER`` lists. It writes sequence numbers
+    relative to its sixth argument: ``f.acked``, the sender's first unacknowledged packet, or 0 if
+    the table has no sequence numbers.
     """
     n = write(out, n, flows, i, _SENDER, f.acked, now)
-    if f.rounds:
+    if f.rounds:  # its law acts at the end of each round trip, as Vegas does
         n = write(out, n, flows, i, _ROUND, 0.0, now)
         n = put(out, n, f.round_end - f.acked)
-    if f.keeps_numbers:
+    if f.keeps_numbers:  # its law, which a user has written, keeps numbers
         n = write(out, n, flows, i, _LAW, 0.0, now)
-    if f.bictcp:
+    if f.bictcp:  # Linux's CUBIC
         n = write(out, n, flows, i, _CUBIC, f.acked, now)
         n = put(out, n, (now.time - f.epoch_start) * now.capacity)
-    if f.delayed_ack and f.adapts_ack_pause:
+    if f.delayed_ack and f.adapts_ack_pause:  # its receiver is in Linux and delays ACKs
         n = write(out, n, flows, i, _LINUX_RECEIVER, f.acked, now)
-    if f.timestamps:
+    if f.timestamps:  # its timer is fine; ``write_state`` has written ns-2's coarse timers
         n = write(out, n, flows, i, _TIMER, f.acked, now)
     return n
 
