@@ -130,13 +130,14 @@ def errors(
     for index in range(cases):
         scenario = case(law, index, waits)
         if engine == "ns3":
-            truth = ns3.run(in_ns3(scenario, 1.0), rtts=False)
+            truth = ns3.run(in_ns3(scenario, more=1.0), rtts=False)
             scenario = in_ns3(scenario)
         else:
             scenario, truth = measured_by_ns2(scenario)
         measured = np.asarray(truth.throughput)
         se = chance(scenario, truth.extra["throughput_runs"])
-        asked = dataclasses.replace(  # with start times of the model's own
+        # the models answer ``asked``, whose start times are not those of the measured runs
+        asked = dataclasses.replace(
             scenario, run=dataclasses.replace(scenario.run, seed=OTHER_DRAWS)
         )
         texts = [f"{engine} {np.round(measured)}, {len(truth.extra['throughput_runs'])} runs"]

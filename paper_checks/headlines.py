@@ -70,15 +70,16 @@ def row(
 ) -> Row:
     """The row of ``headline`` in the report, with ``None`` where a source does not give the value.
 
-    ``forms`` computes values from predictions of closed forms, and ``simulated`` from those of each
-    simulator.  If the record's value is that of our own simulation of single packets (a replay),
-    the row has this value, and ns-2's in the text beside it.
+    ``runs`` has the stored results of ns-2 and ns-3.  ``forms`` answers in their place with
+    predictions of closed forms, and ``simulated`` with those of each simulator.  If the record's
+    value is that of our own simulation of single packets (a replay), the row has this value, and
+    ns-2's in the text beside it.
     """
     [record] = [record for record in records(paper) if record.item == headline.item]
     check = judge(paper, record, runs)
     compute = headline.compute or record.compute
     assert compute is not None
-    # the record, with the function of the headline: from it ``value`` computes what models give
+    # the record, with the function of the headline: ``value`` calls it with predictions of models
     asked = Record(headline.item, record.kind, printed=record.printed, compute=compute)
     closed = value(asked, forms)[0] if headline.closed is None else headline.closed()
     replayed = check.source == "replay"

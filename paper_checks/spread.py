@@ -164,8 +164,8 @@ def median_of_seeds(
 
     def compute(runs: Runs) -> Found:
         """The median of the statistic over the seeds, whose starts move a little."""
-        described = statistic(runs(scenario).throughput[0])
-        rows = runs(jittered(scenario)).throughput
+        described = statistic(runs(scenario).throughput[0])  # of the run whose starts do not move
+        rows = runs(jittered(scenario)).throughput  # [seed, flow] pkt/s
         values = np.array([statistic(row) for row in rows])
         detail = (
             f"Over the seeds {values.min():.4g} to {values.max():.4g}; the run as described "

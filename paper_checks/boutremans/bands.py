@@ -27,8 +27,15 @@ def bands() -> list[Record]:
     """The records of equations (10) and (11), and of what follows from them for two sources.
 
     With alpha < beta a source may keep any backlog from alpha to beta. So there are many
-    equilibria. Equations (10) and (11) bound the windows and the rates in them: the bounds are
-    those with alpha = beta at either threshold.
+    equilibria. Equations (10) and (11) bound the windows W_i and the rates r_i in them: the bounds
+    are the values that the sources have if alpha = beta, at either threshold. By (4) and (5) these
+    values are, with the threshold a and the queueing delay Delta,
+
+        W_i = a (d_i + Delta)/(Delta - x_i),   r_i = a/(Delta - x_i)
+
+    Source i has the propagation delay d_i (``D``) and the over-estimate x_i (``X``). We iterate the
+    paper's window rule (1) until it comes to rest, take Delta from this state (``wait``), and
+    compare the formulas with the state's windows and rates.
     """
     from vegasmodel.equilibrium import arrivals
     from vegasmodel.equilibrium import bands as model
@@ -38,7 +45,7 @@ def bands() -> list[Record]:
     _, largest_ratio = two_sources.ratio_range  # [i, j]: of source i's rate to source j's
     # by the common value of alpha and beta: the state in which the window rule (1) comes to rest
     at_rest = {limit: settled(limit, limit, SMALL_STEP) for limit in (ALPHA, BETA)}
-    # the printed bounds on the windows and on the rates, divided by the threshold, of each source
+    # the formulas for W_i and r_i, divided by the threshold a
     scales = [(D + state.wait) / (state.wait - X) for state in at_rest.values()]
     rates = [1 / (state.wait - X) for state in at_rest.values()]
     # figure 6: a second source arrives when the first is in equilibrium

@@ -88,10 +88,12 @@ def _slower(runs: Runs) -> str:
 def _by_the_rule() -> str:
     """The table of the last source's rate over the first's, by the paper's window rule (1).
 
-    Each source finds a queue at rest when it starts.
+    The rule is simulated in four forms (``RULES``): a window changes by one packet or by half a
+    packet at a time, and the backlog is rounded to whole packets or not.  So much time lies between
+    two arrivals (``unhurried``) that each source finds a queue at rest when it starts.
     """
     head = ["alpha = beta", "an arrival every", "one packet", "half a packet"]
-    head += ["one packet, rounded", "half a packet, rounded"]
+    head += ["one packet, rounded", "half a packet, rounded"]  # in the order of ``RULES``
     rows = []
     for alpha in ALPHAS:
         cells = [mean_and_error(by_rule(alpha, step, rounded)) for step, rounded in RULES]

@@ -1,11 +1,15 @@
 """Figure 1 and experiments A and B of Podlesny and Williamson, in ns-2 and ns-3.
 
-Our copy of the paper lacks the pictures; we test what its text says about them.  The index is the
-relative fairness: throughput of a Vegas flow over that of a NewReno flow.  Experiment A varies the
-number of NewReno flows, and B that of Vegas flows.  ``varied`` names the law whose number of flows
-varies, and a ratio is that number over the number of the other law's flows.  ns-3 has the paper's
-router, that of figure 2; ns-2 runs class-based queueing (CBQ) instead.  ``with_router`` asks for
-ns-3.
+Our copy of the paper lacks the pictures; we test what its text says about them.  The code uses
+these words and names:
+
+- The index is the paper's "relative fairness": the throughput of a Vegas flow divided by that of a
+  NewReno flow.
+- ``varied`` names the law (the congestion control) whose number of flows an experiment varies.
+  Experiment A varies the number of NewReno flows, and B that of Vegas flows.
+- A ratio is the number of flows of the law ``varied``, divided by that of the other law.
+- ``with_router`` asks for a run of ns-3, which has the router of the paper's figure 2.  Runs of
+  ns-2 have class-based queueing (CBQ) instead.
 """
 
 from __future__ import annotations

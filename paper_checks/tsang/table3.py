@@ -138,9 +138,9 @@ def _index(x2: int, runs: Runs) -> Found:
     begin earlier, if the other connection's packet is first at the shared link, by the printed
     rates, and by ns-2.
     """
-    _, first, _, second, *_ = TABLE_3[x2]
-    ns2 = rounded(x2, 1.0, 3.0, runs)
-    early = index(x2, since=START + 0.01)
+    _, first, _, second, *_ = TABLE_3[x2]  # the printed actual rates of both connections
+    ns2 = rounded(x2, alpha=1.0, beta=3.0, runs=runs)
+    early = index(x2, since=START + 0.01)  # averages from 10 ms after the start on
     return Found(
         index(x2),
         detail=f"If averages begin at the printed 10 ms, {early:.4f}. With the longer connection's "

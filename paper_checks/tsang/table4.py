@@ -314,8 +314,10 @@ CURVES = (
 def section_33() -> list[Record]:
     """The records of section 3.3: rates of two Vegas connections with alpha = beta, over time.
 
-    "Vegas-1" has alpha = beta = 1, which the paper calls delta, and so on. The section does not
-    state the delay x2 of the longer connection's last link.
+    "Vegas-1" has alpha = beta = 1, which the paper calls delta, and so on. For each of three values
+    of delta the section states the range of the shorter connection's rate, so six figures in all
+    (``RANGES``). It does not state the delay x2 of the longer connection's last link. For each
+    figure we take the delay at which the other five are met best (``nearest``).
     """
     found = [
         Record(
