@@ -203,8 +203,8 @@ def _noise(net: Net, f: Sender, h: Hop, back: float, sent_at: float) -> float:
     if h.last:
         arrival = max(h.latest, back + f.queue_wait * np.random.random())
     else:
-        # The first packet of a burst draws its own delay, and the second that of all others.
-        # ``burst_noise`` is the latter; it is NaN until the second packet comes.
+        # The first packet of a burst draws its own delay, and the second that of all others. This
+        # second delay is kept in ``burst_noise``, which is NaN until the second packet comes.
         first = sent_at != h.burst_at
         second = not first and math.isnan(h.burst_noise)
         late = h.burst_noise

@@ -294,7 +294,9 @@ def drop(link: Queue, work: float) -> None:
         remove_last(link, work)
         count(link, link.queue - work)
     after = max(link.queue - work, 0.0)
-    link.served -= work - (link.queue - after)  # not 0 only if the link has sent a part of them
+    # If less than ``work`` was left in the queue, the link has already sent a part of these
+    # packets. This part must not count as sent.
+    link.served -= work - (link.queue - after)
     link.queue = after
     link.lost += work
 
@@ -347,8 +349,9 @@ def room_for(link: Queue, packets: float, precedes: int) -> float:
         room = np.floor(link.buffer - link.waiting)
     else:
         found = link.queue * link.packets_per_work  # packets at the link
-        if link.now < link.handshake_leaves:
+        if link.now < link.handshake_leaves:  # a small packet of a handshake takes a whole place
             found += link.handshake_excess
+        # one packet more than the buffer holds can be at the link: it is in transmission
         room = np.floor(link.buffer + 1.0 - found + link.instant)
         if precedes and departure_due(link, found, link.instant):
             room -= 1.0

@@ -159,6 +159,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     Returns the time at which the last of the ACKs arrives, or would arrive if it were not delayed.
     """
     untimed = max(sent_twice(f), f.untimed)  # packets below this number give no RTT sample
+    # nor do packets of which ns-2's Vegas has stored a wrong sending time (``overdue.leave_stale``)
     if f.stale <= f.acked < f.stale_end:
         untimed = max(untimed, f.stale_end)
     gives_sample = not f.overdue_checks or f.acked >= untimed  # the first ACK gives an RTT sample
@@ -184,6 +185,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
         end_round(f, now + until, in_flight(f) - each + 1.0, each)
     empties_flight = in_flight(f) <= each  # the first ACK acknowledges all packets in flight
     f.arrival_sent_at = p.sent_at
+    # the packets of ``p`` whose ACKs come; ``delack_packets`` earlier ones have waited for an ACK
     packets = acks * each - f.delack_packets
     end = acknowledge(f, p, packets, now, acks if gives_sample else 0.0)
     f.received = f.acked + acks * each
