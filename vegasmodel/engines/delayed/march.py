@@ -78,7 +78,8 @@ def red_mean_in_step(past: Past, last: int, wanted: float, longest: float) -> fl
     """RED's average queue in the middle of the next step, extrapolated from the step before.
 
     ``wanted`` is the length of the next step. If the step before was too short for a slope, the
-    result is the average at its end. ``longest`` is the greatest length of a step.
+    result is the average at its end. ``longest`` is the greatest length of a step. ``last`` is the
+    index of the latest entry of the history ``past``.
     """
     mean: float = past.mean[last]
     if last:
@@ -95,7 +96,8 @@ def store_red_average(
     """Store RED's average queue at the end of a step of ``h`` seconds, as entry ``new``.
 
     Each arriving packet moves the average. While the queue was empty, so does each packet that the
-    link could have sent in addition (``idle``). ``loss`` is the probability of random drops.
+    link could have sent in addition (``idle``). ``loss`` is the probability of random drops. ``c``
+    is the capacity in pkt/s.
     """
     last, s, s1 = new - 1, past.delay[new - 1], past.delay[new]
     arrivals = past.arrived[new].sum() - past.arrived[last].sum()

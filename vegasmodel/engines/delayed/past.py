@@ -159,7 +159,8 @@ class Memory:
     def pass_now(self, t: float, y: Floats) -> None:
         """Count for each delay tau_k how many breaks t - tau_k has passed at time t.
 
-        A break is a time at which the solution or one of its derivatives jumps.
+        A break is a time at which the solution or one of its derivatives jumps. The state at this
+        time is ``y``.
         """
         for k in range(len(self.lags)):
             upcoming = self.next_break(k)

@@ -149,6 +149,8 @@ def drop(
     ``GROWING`` is the usual choice.  A source whose window does not grow sends at most one packet
     per ACK, so it does not make the queue longer.  Only a source whose window grows sends
     additional packets, for which the full buffer has no room.
+
+    ``last`` is the index of the latest entry of the history ``past``.
     """
     n, t = arrived.size, past.time[last]
     can_lose = np.zeros(n, np.bool_)

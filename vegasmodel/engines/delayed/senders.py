@@ -86,6 +86,8 @@ def process_reports(
     Updates the sender's state in ``senders``, such as its baseRTT.  Outside recovery from a loss
     the window changes as ``moved_window`` says.  Returns the number of lost packets of which the
     sender learns now, whether the full buffer, random loss or RED dropped them.
+
+    ``last`` is the index of the latest entry of the history ``past``.
     """
     # ``at`` is the time at which the packets whose ACKs arrive at t left the queue
     at = t - flows.rtt[i] + senders.forward_delay[i]

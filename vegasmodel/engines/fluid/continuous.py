@@ -174,6 +174,7 @@ def _group(flow: Flow, packets: bool, trains: bool) -> dict[str, float]:
 
     A group is an entry of ``scenario.flows``, which may stand for several flows.  The flows of a
     group differ only in ``rtt``, ``start`` and ``stop``, so these three fields are left out.
+    ``trains`` says whether slow start of Vegas sends each window as a train.
     """
     stack = STACKS[flow.variant]
     vegas = flow.keeps_backlog

@@ -107,6 +107,8 @@ def changed(
     - If there was a queue: the same number with the opposite sign. If this is positive, the queue
       has emptied. As long as s1 is above 0, the number is instead -s1 divided by the first flow's
       propagation delay.
+
+    ``c`` is the capacity in pkt/s.
     """
     s, n = y.now[DELAY], active.size
     worst: float

@@ -131,6 +131,8 @@ def accept(
     The step ends at the time ``later``, with the windows ``new`` and the queueing delay ``s1``.
     ``moves`` says how each window has moved. Returns whether slow start has ended in this step for
     any flow.
+
+    ``c`` is the capacity in pkt/s.
     """
     # ``double`` ends the slow starts in which a window has doubled for the last time in this step,
     # and reduces these windows. ``least`` is the least queueing delay that flows may measure now.
@@ -202,7 +204,10 @@ def _begin(y: State, active: np.ndarray, last: np.ndarray, mark: State) -> None:
 
 @jit
 def _prepare(p: Flows, y: State, c: float, samples: Samples, workspace: Workspace) -> None:
-    """Make everything ready for the first step of ``march``, unless it goes on after a pause."""
+    """Make everything ready for the first step of ``march``, unless it goes on after a pause.
+
+    ``c`` is the capacity in pkt/s.
+    """
     carried = workspace.carried
     if carried[HALTED] == 0.0:
         carried[:] = 0.0
@@ -231,6 +236,8 @@ def _step_to_event(
     Returns four values for the last step that was tried: the length that it was meant to have, its
     actual length (less if the buffer becomes full before), the queueing delay at its end, and the
     new ``stalls``.
+
+    ``c`` is the capacity in pkt/s, and ``s_max`` the queueing delay of a full buffer in seconds.
     """
     active, new, moves, last = workspace.active, workspace.new, workspace.moves, workspace.last
     h, s1 = try_step(p, y, active, wanted, trend, c, s_max, new, moves)
@@ -253,7 +260,8 @@ def _end_overflow(
 ) -> bool:
     """Cut windows because the buffer is full; returns False if it is still full afterwards.
 
-    ``losers`` says which windows (``cut_windows``). ``out`` counts the cuts.
+    ``losers`` says which windows (``cut_windows``). ``out`` counts the cuts. ``c`` is the capacity
+    in pkt/s, and ``s_max`` the queueing delay of a full buffer in seconds.
     """
     if not cut_windows(p, y, workspace.active, workspace.moves, losers, out.losses):
         return False

@@ -34,7 +34,8 @@ def record_instant(trail: Floats, m: int, t: float, window: Floats, s: float) ->
     """Store time, windows and queueing delay as entry ``m`` of ``trail``, if there is room for it.
 
     ``replay`` computes the samples of skipped cycles from these entries. Returns m + 1, also if
-    there is no room: a number above the room then shows that entries are missing.
+    there is no room: a number above the room then shows that entries are missing. The time is
+    ``t``, and the queueing delay ``s``, both in seconds.
     """
     if m < trail.shape[0]:
         trail[m, 0], trail[m, 1 + window.size] = t, s

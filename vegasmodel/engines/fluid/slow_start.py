@@ -109,6 +109,8 @@ def shortest(
       2 W/c.
     - In the round trips in which the window stays, a train also becomes longer, unless gaps reach
       the queue at the same time. If they never do, a train lasts 3 W/c seconds.
+
+    ``windows`` holds the windows of all flows in packets.
     """
     trip, missing = p.rtt[i] + s, 0.0
     for j in range(active.size):
@@ -141,7 +143,7 @@ def double(
     that flows may measure now. If slow start ends, the flow's window in ``new`` is reduced. Such a
     window counts as constant in this step (``moves``), so an overflow in the same step does not cut
     it again. The time at which a window has doubled is found by interpolation. The queueing delay
-    is ``s`` at the end of the step.
+    is ``s`` at the end of the step. ``c`` is the capacity in pkt/s.
     """
     ended, least = False, s
     # two loops, as the second one changes windows from which the first one computes ``least``

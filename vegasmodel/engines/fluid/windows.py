@@ -250,6 +250,8 @@ def try_step(
 
     The function writes the windows at the end of the step into ``new``. It writes how each window
     moves into ``moves``, followed by one more entry: ``UP`` if there is a queue, else ``REST``.
+
+    ``c`` is the capacity in pkt/s, and ``s_max`` the queueing delay of a full buffer in seconds.
     """
     s = y.now[DELAY]
     s1 = delay_after(p, y, active, extrapolate(s, trend, h), h, c, s_max)

@@ -49,7 +49,8 @@ def line_up_behind(
     There are only two flows. A block is the packets that a flow has in flight, one behind the
     other. ``queue`` is the number of packets that wait now. From now on packets arrive block by
     block, until ``now.ordered_until``. For both flows the count of blocks, and that of the losses
-    from which ns-2's Vegas may measure a wrong baseRTT (``short_round.py``), begin anew.
+    from which ns-2's Vegas may measure a wrong baseRTT (``short_round.py``), begin anew. ``c`` is
+    the capacity in pkt/s.
     """
     for i in range(len(flows)):
         flow = flows[i]
@@ -71,7 +72,7 @@ def burst_is_block(
 
     A block is the packets that a flow has in flight, one behind the other. ``queue`` packets waited
     before the burst. RED accepted ``passed`` packets of the burst, and ``clean`` of these came
-    before the first packet that it dropped (-1: it dropped none).
+    before the first packet that it dropped (-1: it dropped none). ``c`` is the capacity in pkt/s.
     """
     flow.block_began, flow.block_size, flow.clean, flow.passed = now.time, 0.0, clean, passed
     flow.block_next = now.time + flow.rtt + queue / c
@@ -82,7 +83,7 @@ def begin_block(flow: Sender, now: LinkState, c: float, queue: float) -> None:
     """Begin the flow's next block, whose first packet finds ``queue`` packets waiting.
 
     A block is the packets that a flow has in flight, one behind the other. The ACKs of one block
-    release the next block.
+    release the next block. ``c`` is the capacity in pkt/s.
     """
     flow.block_began = flow.block_next
     flow.block_next += flow.rtt + queue / c

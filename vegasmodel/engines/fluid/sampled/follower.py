@@ -54,7 +54,7 @@ def lateness(flow: Sender, link: Bottleneck, shortest: float) -> float:
 
     Packets depart one transmission time of the link apart. The packet is late if its sender's wait
     and ``after_departure``, both in transmission times, add up to more than 1. The wait is uniform
-    on 0 .. ``max_wait``.
+    on 0 .. ``max_wait``. ``shortest`` is the shortest propagation delay of all flows, seconds.
     """
     after = after_departure(flow, link, shortest)
     if after + WINDOW_ERROR >= 1.0:
@@ -117,7 +117,8 @@ def arrives_later(
 
     The last packet, of the flow ``before``, is late. The first packet of the flow ``behind`` is
     not. So both arrive between the same two departures. The last packet can be the later one only
-    if its flow has the longer propagation delay.
+    if its flow has the longer propagation delay. ``shortest`` is the shortest propagation delay of
+    all flows, seconds.
     """
     a = after_departure(before, link, shortest)
     b = after_departure(behind, link, shortest)

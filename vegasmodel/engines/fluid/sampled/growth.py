@@ -102,6 +102,8 @@ def end_recovery(flow: Sender, now: LinkState, after: float, c: float) -> None:
       one ACK too few, so the window reaches the next whole packet only after two round trips.
     - If Linux senders have equal RTTs, those that count ACKs as Reno does begin to count
       (``line.end_recovery_in_line``).
+
+    ``c`` is the capacity in pkt/s.
     """
     decides = flow.once_a_round and not flow.restarts_rounds
     flow.round_part = after + (train_part(flow, now, c) if decides else 0.0)
@@ -124,7 +126,8 @@ def growing(flow: Sender, now: LinkState, h: float, c: float) -> float:
     ACKs do not change the window during a recovery, or while the sender waits for its
     retransmission timer. Between a loss and its detection, only the ACKs of packets sent before the
     lost packet change it. The last of these ACKs comes one packet before the ACK of the lost packet
-    is due. Between that moment and the detection lies the time ``flow.silence``.
+    is due. Between that moment and the detection lies the time ``flow.silence``. ``c`` is the
+    capacity in pkt/s.
     """
     step = h / (flow.rtt + now.delay)  # its length in round trips
     g = step
@@ -411,7 +414,8 @@ def decide_within(flow: Sender, now: LinkState, h: float, c: float, smooth: bool
     place goes to the flow whose window grows next. As all RTTs are equal, this is the same flow in
     each round trip. So the window of this flow can grow although the buffer is full. ``freed_ago``
     tells ``drops.overflow`` how many seconds before the end of the step Vegas has decided. If
-    windows change at every instant (``smooth``), the function does nothing.
+    windows change at every instant (``smooth``), the function does nothing. ``c`` is the capacity
+    in pkt/s.
     """
     flow.decided, flow.freed, flow.freed_ago = False, 0.0, 0.0
     if not flow.in_train or not flow.once_a_round or flow.whole_window or smooth:

@@ -191,7 +191,7 @@ def decide(flow: Sender, now: LinkState, c: float) -> None:
     (``tcp_vegas_cong_avoid``: ``cntRTT``). Its window W then grows as Reno's does, by one packet
     for W acknowledged packets. But Vegas counts only the packets that the last ACK of each round
     trip acknowledges. With delayed ACKs, 5 packets in flight bring only two ACKs, too, because one
-    packet waits at the receiver (``queue.hold_back``).
+    packet waits at the receiver (``queue.hold_back``). ``c`` is the capacity in pkt/s.
     """
     W = np.floor(flow.cwnd + WINDOW_ERROR)
     samples = (W - flow.lacks) / flow.acked_at_once  # ACKs of the round trip

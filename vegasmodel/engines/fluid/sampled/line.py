@@ -65,7 +65,7 @@ def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: floa
     of the same train. From this the function computes the place of this train in the line of all
     trains, and puts the other trains behind it. The round trip of a Vegas sender ends at a certain
     packet of its train. So if the function moves the train, it moves the end of the round trip,
-    too.
+    too. ``c`` is the capacity in pkt/s.
     """
     first = flows[grew]
     L = length(first, now, c)
@@ -100,7 +100,7 @@ def silence(flow: Sender, now: LinkState, lost_at: float, c: float) -> float:
     The sender detects the loss when SACK has reported three packets sent later
     (``tcp_rack_detect_loss``). Fewer than three packets may follow the lost one in its train (the
     flow's packets in flight). Then the report of the first packet of the next train is enough,
-    because this packet is sent much later.
+    because this packet is sent much later. ``c`` is the capacity in pkt/s.
     """
     L = length(flow, now, c)
     ahead = (flow.place + lost_at) % 1.0 * L  # packets of its train ahead of the lost one
@@ -120,7 +120,8 @@ def begin_recovery(flow: Sender, now: LinkState, before: float, ago: float, c: f
     ends at the ACK of the last packet that was sent before the recovery began. The function
     computes how many packets are ahead of this packet in the shorter train. If the law counts ACKs
     as Reno does, the count begins at this ACK, so the window then grows at the ACK just ahead of it
-    in the next train. The function stores how many ACKs follow that ACK (``spare_acks``).
+    in the next train. The function stores how many ACKs follow that ACK (``spare_acks``). ``c`` is
+    the capacity in pkt/s.
     """
     L = length(flow, now, c)  # the packets of all trains
     # packets ahead of the last one sent before the recovery, in the train of ``cwnd`` packets
@@ -162,6 +163,7 @@ def to_comparison(flow: Sender, now: LinkState, c: float) -> float:
 
     CUBIC must not compare for another ``rests_for`` seconds. At the end of this time an ACK comes
     only if the flow's train is passing. Otherwise the next ACK is the first of the next train.
+    ``c`` is the capacity in pkt/s.
     """
     # ``at``: the end of this time, in round trips since the train's first packet arrived
     at = flow.place + flow.rests_for / (flow.rtt + now.delay)
@@ -179,6 +181,7 @@ def grow_here(flow: Sender, now: LinkState, ago: float, c: float) -> None:
     In each round trip the ACKs of the flow's packets in flight come one behind the other, as a
     train. The function counts the ACKs from the one at which the window grows to the end of the
     train. The window grows ``ago`` round trips before the end of the simulation's present step.
+    ``c`` is the capacity in pkt/s.
     """
     at = (flow.place - ago) % 1.0 * length(flow, now, c)
     flow.spare_acks = max(flow.in_flight - at, 0.0)
@@ -189,7 +192,7 @@ def compare(flow: Sender, now: LinkState, ago: float, c: float) -> None:
     """Let CUBIC compare its window with its target, ``ago`` round trips before the end of the step.
 
     If the window is smaller than the target, it grows at once. CUBIC then makes no comparison for
-    ``SAME_WINDOW`` seconds.
+    ``SAME_WINDOW`` seconds. ``c`` is the capacity in pkt/s.
     """
     flow.rests_for = SAME_WINDOW
     grow_here(flow, now, ago, c)

@@ -143,7 +143,7 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
     - Linux's CUBIC compares its window with its target, and may let it grow (``line.py``);
     - the window reaches the next whole number of packets.
 
-    Events that are nearer than ``WINDOW_ERROR`` do not count.
+    Events that are nearer than ``WINDOW_ERROR`` do not count. ``c`` is the capacity in pkt/s.
     """
     after = NEVER
     if flow.detection_in > WINDOW_ERROR:
@@ -209,7 +209,7 @@ def to_train_end(flow: Sender, c: float) -> float:
     """Seconds until the train of a flow in slow start ends, or else until its next one begins.
 
     At RED a flow in slow start has one train of ACKs per round trip. They arrive one behind the
-    other, at the beginning of the round trip.
+    other, at the beginning of the round trip. ``c`` is the capacity in pkt/s.
     """
     left = (1.0 - flow.round_part) * flow.round_lasts
     if flow.acks_left > 0.0 and flow.round_delay == 0.0:

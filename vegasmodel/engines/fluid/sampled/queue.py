@@ -66,7 +66,8 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
     """The sum of the flows' rates minus the capacity, in pkt/s, if the buffer were full.
 
     If the result is positive, the buffer overflows. A flow's rate is the number of its packets that
-    are now in flight, divided by its RTT at the full buffer's queueing delay ``s_max``.
+    are now in flight, divided by its RTT at the full buffer's queueing delay ``s_max``. ``c`` is
+    the capacity in pkt/s.
     """
     f = -c
     if flows[0].same_rtt:  # every flow's record says whether all RTTs are equal
@@ -95,7 +96,7 @@ def burst(flow: Sender, now: LinkState, c: float) -> float:
     In slow start each ACK releases two packets, so more packets arrive than the link can send. The
     additional packets of a round trip are the burst. A recovery may also end with a burst. If the
     queueing delay has grown since the round trip began, a part of the burst is already counted in
-    the delay. The function subtracts this part.
+    the delay. The function subtracts this part. ``c`` is the capacity in pkt/s.
     """
     return max(flow.burst - c * max(now.delay - flow.round_delay, 0.0), 0.0)
 
@@ -192,7 +193,7 @@ def hold_back_from_train(flow: Sender, now: LinkState, delays: bool, h: float, c
     time, the train of ACKs is one ACK shorter than the train of packets (``lacks``).
 
     ``delays`` says whether the receiver delays its ACKs now. ``h`` is the length of the step in
-    seconds.
+    seconds. ``c`` is the capacity in pkt/s.
     """
     trip = flow.rtt + now.delay
     began = (flow.round_part - 1.0) * trip + h  # seconds ago, at the end of this step

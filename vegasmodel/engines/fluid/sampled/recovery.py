@@ -74,7 +74,7 @@ def times_out(flow: Sender, now: LinkState, c: float) -> bool:
     """Whether a sender that detects its losses must wait for its retransmission timer.
 
     A sender without RACK waits in two cases: too few duplicate ACKs can arrive, or more packets are
-    lost than its recovery can repair (Reno repairs only one).
+    lost than its recovery can repair (Reno repairs only one). ``c`` is the capacity in pkt/s.
     """
     arrive = allowed_in_flight(flow, False) - flow.undetected  # packets that cause duplicate ACKs
     too_few_acks = arrive < needed(flow, now, c)
@@ -88,7 +88,8 @@ def sends_again(flow: Sender, now: LinkState, g: float, c: float) -> bool:
 
     The sender then retransmits its first lost packet. If the retransmission is lost, too, the
     sender must wait for its timer. So the caller draws at random whether it is lost. A sender with
-    RACK detects such a loss without the timer, so for it the result is False.
+    RACK detects such a loss without the timer, so for it the result is False. ``c`` is the capacity
+    in pkt/s.
     """
     heard = 0.0 < flow.detection_in <= g and flow.timeout_ends <= now.time
     return heard and flow.recovery_left <= 0.0 and not (flow.rack or times_out(flow, now, c))
@@ -278,7 +279,7 @@ def on_loss(flow: Sender, now: LinkState, ago: float, c: float, smooth: bool) ->
     The sender cuts its window. If windows are real numbers (``smooth``), it does nothing else. If
     windows are whole packets, it begins a recovery (Tahoe: slow start) or waits for its
     retransmission timer. It waits if its recovery cannot repair the losses (``times_out``), or if
-    its first retransmission is lost (``resend_lost``).
+    its first retransmission is lost (``resend_lost``). ``c`` is the capacity in pkt/s.
     """
     # ``W`` is the window before the cut, and ``new`` the one after it
     lost, W = flow.undetected, allowed_in_flight(flow, smooth)

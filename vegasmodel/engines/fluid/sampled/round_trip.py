@@ -74,7 +74,7 @@ def part_sampled(flow: Sender, now: LinkState, g: float, c: float) -> float:
 
     It is 1 except for Vegas with equal RTTs (``samples_train``). There a round trip begins when the
     first packet of the flow's train arrives at the queue. Only the delays while the train passes
-    the queue (``train_part``) count as samples.
+    the queue (``train_part``) count as samples. ``c`` is the capacity in pkt/s.
     """
     if not flow.samples_train:
         return 1.0
@@ -134,7 +134,7 @@ def _decide_in_slow_start(flow: Sender, now: LinkState, c: float, smooth: bool) 
     other one. The Vegas of ns-2 and of the papers compares the backlog with gamma only before a
     round trip in which the window would double. If slow start goes on, ``round_drift`` tells the
     function ``move`` by how much to enlarge the window in this round trip. For Linux ``move`` does
-    not need it.
+    not need it. ``c`` is the capacity in pkt/s.
     """
     f = source(flow, now, False)
     flow.round_drift = 0.0
@@ -246,7 +246,9 @@ def react_to_loss(
 ) -> None:
     """Let a sender react to its losses, which it detected ``ago`` round trips before the step ends.
 
-    Tahoe begins slow start, and with it a new round trip. Its earlier samples no longer count.
+    Tahoe begins slow start, and with it a new round trip. Its earlier samples no longer count. The
+    step is ``g`` round trips long, ``c`` is the capacity in pkt/s, and ``smooth`` says whether
+    windows change at every instant.
     """
     before = flow.in_flight
     on_loss(flow, now, ago, c, smooth)
@@ -288,6 +290,7 @@ def begin_round_within_step(flow: Sender, now: LinkState, c: float) -> None:
     The packets that the flow has sent in this part count for the new round trip. Their delays are
     samples of it if the flow samples its train (``samples_train``). The window also moves in this
     part, by a fraction of the change ``round_drift`` that the law has decided for the round trip.
+    ``c`` is the capacity in pkt/s.
     """
     if flow.samples_train:
         flow.round_sent = min(flow.round_part, train_part(flow, now, c)) * flow.in_flight
