@@ -152,7 +152,7 @@ def _write_clusters(alpha: Floats, delta: Floats, i: int, n_blocks: int, cluster
     The number i is a multiple of ``BLOCK``. So the smallest cluster is the block of flows before
     flow i. Each larger one is made from two clusters of half its size. ``delta[j]`` is the queueing
     delay after the arrival of flow j. It is also the pole of flow j + 1, which arrives next
-    (``_pole``).
+    (``_pole``). ``n_blocks`` is the number of whole blocks of all flows.
     """
     k = i // BLOCK - 1  # number of the cluster among those of its level
     first = i - BLOCK
@@ -191,7 +191,8 @@ def _level_of_far_cluster(delta: Floats, end: int, ref: float) -> int:
 
     A cluster of level L has 2^L blocks of flows (``_row``). It is far if its ``NODES`` terms may
     replace those of its flows at the queueing delay ``ref`` (``FAR``). The result is -1 if no
-    cluster ends with this flow, or if the smallest one is not far.
+    cluster ends with this flow, or if the smallest one is not far. ``delta[j]`` is the queueing
+    delay after the arrival of flow j, and the pole of flow j + 1.
     """
     level, flows = -1, BLOCK
     while end % flows == 0 and end >= flows:
@@ -220,7 +221,8 @@ def _series(
     To save time, flows that arrived one after another are added as a cluster. ``_write_clusters``
     has computed ``NODES`` terms that replace the terms of its flows. The farther the x_j of a
     cluster are from ``ref``, the more flows the cluster may have. Flows whose x_j are too near to
-    ``ref`` are added one by one.
+    ``ref`` are added one by one. ``delta[j]`` is the queueing delay after the arrival of flow j.
+    ``clusters`` is the table of all clusters, and ``n_blocks`` the number of whole blocks of flows.
     """
     series[:] = 0.0
     end = n_far  # the flows from ``end`` on have been added

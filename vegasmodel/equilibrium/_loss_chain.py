@@ -73,7 +73,10 @@ class Chain:
     ) -> None:
         """Compute how often a loss occurs at each window, and the packets from loss to loss.
 
-        The docstring of the class explains the arguments.
+        ``law`` says how the source recovers, and ``loss`` is the probability that a packet is lost.
+        The window W grows by 1/W packets for every ``counted_every`` acknowledged packets. The
+        largest window of the chain is ``top``. There the buffer overflows if ``overflows`` is true;
+        otherwise the window stays. A fast retransmit needs ``needed`` duplicate ACKs on average.
         """
         self.law, self.loss, self.counted_every = law, loss, counted_every
         self.overflows, self.needed = overflows, needed

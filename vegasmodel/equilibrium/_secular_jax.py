@@ -367,13 +367,20 @@ def _step(linux: bool, c: Any, g: Any, head: Any, rest: Any, slope: Any, f: Any)
     The gap is the queueing delay less the largest over-estimate of baseRTT. ``f`` is the sum of the
     rates minus the capacity ``c``. ``head`` is the rate of the flows with the largest
     over-estimate, ``rest`` the sum of the other rates, and ``slope`` says how fast ``rest`` falls
-    as the gap grows. For Linux ``head`` is 0, and ``rest`` the sum of all rates. The step is that
-    of ``kernel.newton`` for Linux, and that of ``kernel.one_pole`` for Vegas as in the papers.
+    as the gap grows. For Linux (``linux`` is true) ``head`` is 0, and ``rest`` the sum S of all
+    rates. The step delta is that of Newton's method for S^(-1/2) = c^(-1/2) (``kernel.newton``):
+
+        delta = 2 S/slope (sqrt(S/c) - 1)
+
+    For Vegas as in the papers it is the larger root of (``kernel.one_pole``)
+
+        f = delta (head/(g + delta) + rest/(u + delta)),   u = rest/slope, or g if slope is 0
     """
     if linux:
-        part = f / c
+        part = f / c  # S/c is 1 + part
         return 2.0 * rest / slope * (part / (1.0 + jnp.sqrt(jnp.maximum(1.0 + part, 0.0))))
-    # the root of c delta^2 + b delta = k, as in ``kernel.root``
+    # Multiplied by both denominators, the equation is c delta^2 + b delta = k, because head + rest
+    # - f is c. ``kernel.root`` computes its root in the same way.
     u = jnp.where(slope > 0, rest / jnp.where(slope > 0, slope, 1.0), g)
     b, k = head * u + rest * g - f * (g + u), f * g * u
     r = jnp.sqrt(jnp.maximum(b * b + 4.0 * c * k, 0.0))

@@ -135,6 +135,8 @@ def survey(
     - ``moment``: the sum of alpha x over all flows. It gives the mean of x, weighted by alpha;
     - ``delay_bound``, only for Linux: a lower bound of Delta, the largest one that follows from a
       single flow.
+
+    ``linux`` says whether the flows compute their backlogs as in Linux.
     """
     top, pole, gap_bound, total, moment, delay_bound = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
     in_range = True
@@ -172,7 +174,8 @@ def rough_sums(
     Returns (R, -R', R''/2). The derivatives are with respect to the gap g, the queueing delay minus
     ``top``, the largest over-estimate of baseRTT of all flows. For Vegas as in the papers, R leaves
     out the flows whose over-estimate is ``top``; the caller adds their rates. For Linux R contains
-    all flows, and the third number is 0.
+    all flows, and the third number is 0. ``linux`` says whether the flows compute their backlogs as
+    in Linux.
     """
     total, slope, bend = 0.0, 0.0, 0.0
     for i in range(low, high):
@@ -207,6 +210,9 @@ def precise_sums(
       with the largest over-estimate.
     - the sum of the rates of all flows ``low`` to ``high`` - 1 as two floats: the rounded sum and
       its error.
+
+    ``top`` is the largest over-estimate, and ``linux`` says whether the flows compute their
+    backlogs as in Linux.
     """
     total, slope, bend, sum_high, sum_low = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(low, high):
@@ -248,7 +254,8 @@ def write_rates(
     """Write the rates of the flows ``low`` to ``high`` - 1 into ``rates``, in pkt/s.
 
     Returns the sum of these rates as two floats: the rounded sum and its rounding error. The gap g
-    is the queueing delay minus ``top``, the largest over-estimate of baseRTT.
+    is the queueing delay minus ``top``, the largest over-estimate of baseRTT. ``linux`` says
+    whether the flows compute their backlogs as in Linux.
     """
     total, total_error = 0.0, 0.0
     for i in range(low, high):
@@ -268,7 +275,8 @@ def survey_all(
     """The six numbers that ``survey`` returns, for all flows of the link.
 
     A large number of flows is split into chunks, so that threads can share the work. ``work`` is
-    scratch space for the results of the chunks.
+    scratch space for the results of the chunks. The link has ``n`` flows, from number ``first`` on.
+    ``survey`` explains the other arguments.
     """
     if n <= CHUNK:
         return survey(alpha, x, rtt, linux, c, first, first + n)
@@ -299,7 +307,8 @@ def rough_sums_all(
 ) -> tuple[float, float, float]:
     """The three numbers that ``rough_sums`` returns, for all flows of the link.
 
-    Many flows are summed in chunks, because threads can compute the chunks in parallel.
+    Many flows are summed in chunks, because threads can compute the chunks in parallel. The link
+    has ``n`` flows, from number ``first`` on. ``rough_sums`` explains the other arguments.
     """
     if n <= CHUNK:
         return rough_sums(alpha, x, rtt, linux, top, g, first, first + n)
@@ -328,7 +337,8 @@ def precise_sums_all(
 
     The excess is a small difference of large numbers. So it is computed with about twice the digits
     of float64, and then rounded. Many flows are summed in chunks, because threads can compute the
-    chunks in parallel; ``work`` gets a row for each chunk.
+    chunks in parallel; ``work`` gets a row for each chunk. The link has ``n`` flows, from number
+    ``first`` on. ``precise_sums`` explains the other arguments.
     """
     # ``high`` + ``low`` is a sum with twice the digits: the rounded sum, and its rounding error
     if n <= CHUNK:
@@ -356,7 +366,8 @@ def write_all_rates(
 ) -> float:  # fmt: skip
     """Write the rates of all flows to ``rates``.
 
-    Returns the relative error (sum of the rates - c) / c, where c is the link's capacity.
+    Returns the relative error (sum of the rates - c) / c, where c is the link's capacity. The link
+    has ``n`` flows, from number ``first`` on. ``write_rates`` explains the other arguments.
     """
     if n <= CHUNK:
         high, low = write_rates(alpha, x, rtt, linux, top, g, rates, first, first + n)

@@ -89,6 +89,9 @@ def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
     - ``MOMENT``: the sum of threshold times over-estimate over all flows.
 
     ``_secular_kernel.survey`` does this for one link.
+
+    Each of the ``width`` links has ``n`` flows. ``a[i, k]`` is the threshold of flow i of link k,
+    and ``v[i, k]`` its over-estimate.
     """
     for k in range(width):
         t[TOP, k], t[POLE, k], t[TOTAL, k], t[MOMENT, k] = -math.inf, 0.0, 0.0, 0.0
@@ -111,8 +114,9 @@ def rough_sums_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
     the derivatives with respect to the gap, the queueing delay minus that over-estimate. All
     results are single floats. They go to the rows ``TOTAL`` (R), ``SLOPE`` (-R') and ``BEND``
     (R''/2) of the table ``t``, which has one column per link. Its rows ``TOP`` and ``G`` have the
-    largest over-estimate and the gap.
-    ``_secular_kernel.rough_sums`` does this for one link.
+    largest over-estimate and the gap. ``_secular_kernel.rough_sums`` does this for one link. Each
+    of the ``width`` links has ``n`` flows. ``a[i, k]`` is the threshold of flow i of link k, and
+    ``v[i, k]`` its over-estimate.
     """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
@@ -135,7 +139,8 @@ def precise_sums_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
     without the flows with the largest over-estimate of baseRTT, and the derivatives of this sum,
     with one float each. All results go to the table ``t``, which has one column per link: the sum
     of all rates to the rows ``HIGH`` and ``LOW``, the others as in ``rough_sums_lanes``.
-    ``_secular_kernel.precise_sums`` does this for one link.
+    ``_secular_kernel.precise_sums`` does this for one link. Each of the ``width`` links has ``n``
+    flows. ``a[i, k]`` is the threshold of flow i of link k, and ``v[i, k]`` its over-estimate.
     """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
@@ -181,6 +186,7 @@ def start_iteration(c: Any, first: int, width: int, t: Any, count: Any) -> None:
     ``LOWER`` both receive a lower bound of the gap at the steady state, and the rows ``CEILING``
     and ``UPPER`` an upper bound. (The iteration will narrow ``LOWER`` and ``UPPER``.) The table
     ``count`` receives the status of each link: PENDING, or INVALID if a number is out of range.
+    There are ``width`` links, and ``c[first]`` is the capacity of the first of them.
     """
     for k in range(width):
         t[FLOOR, k], t[CEILING, k], t[G, k] = first_gap(

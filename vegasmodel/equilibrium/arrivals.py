@@ -202,7 +202,11 @@ def _one_by_one(
 
 
 def _arrive_many(alpha: Floats, c: float, rtt: Floats | None) -> Arrivals:
-    """What ``arrive`` returns, for many flows on one link; each keeps ``alpha`` packets queued."""
+    """What ``arrive`` returns, for many flows on one link; each keeps ``alpha`` packets queued.
+
+    ``c`` is the capacity in pkt/s, and ``rtt`` the flows' propagation delay in s, or None if
+    unknown.
+    """
     from vegasmodel.equilibrium import _arrivals_many  # loads a compiler
 
     delays, residuals = _arrivals_many.delays(alpha, c)

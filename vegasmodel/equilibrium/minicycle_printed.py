@@ -57,6 +57,9 @@ def equilibrium(
 
     W_V_1, W_V_a and W_V_N are Vegas's windows in the mini-cycles 1, a and N, and W_R_1 to W_R_N are
     Reno's. A_V, B_V and C_V are the packets that Vegas sends in the three phases.
+
+    mu is the capacity in pkt/s, T the RTT without queueing in s, B the buffer in packets, and
+    ``lam`` the factor of Vegas's window at a loss.
     """
     M = mu * T
     # (7) at q = B, the full buffer: the windows at the loss
@@ -137,6 +140,9 @@ def appendix_a(mu: Floats, T: Floats, B: Floats, lam: Floats) -> tuple[Floats, F
     the least buffer with which it stops growing earlier. Returns P_Vegas and P_Reno, the packets
     that each flow sends in a cycle, and Delta, the duration of the cycle in seconds. The equations
     are those of appendix A of De Vendictis and Baiocchi. The arguments are those of ``throughput``.
+
+    mu is the capacity in pkt/s, T the RTT without queueing in s, B the buffer in packets, and
+    ``lam`` the factor of Vegas's window at a loss.
     """
     M = mu * T
     N = (M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1

@@ -49,7 +49,8 @@ def edges(
 
     Vegas keeps its window while its backlog is between the two limits. The limits follow from
     alpha, beta and the rounding of the variant. Returns the function for the lower limit, and then
-    that for the upper limit.
+    that for the upper limit. n_V is the number of Vegas sources, and M the bandwidth-delay product
+    in packets.
     """
     lower, upper = dead_zone(alpha, beta, variant)
     return edge(lower, variant, n_V, M), edge(upper, variant, n_V, M)

@@ -252,7 +252,8 @@ def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Float
     The steps solve the dual problem: minimise c . prices - sum_i alpha_i ln(q_i - x_i) for prices
     >= 0. c is the vector of the capacities. alpha_i is the threshold of flow i, q_i the queueing
     delay of its path, and x_i its over-estimate of baseRTT. The steps end when the error is below
-    1e-11 and no longer falls, or after 200 steps.
+    1e-11 and no longer falls, or after 200 steps. ``A`` [link, flow] says how often a flow crosses
+    a link, and ``a`` and ``x`` hold the alpha_i and x_i.
     """
     B = A / c[:, None]  # B @ rates: the loads of the links, as parts of their capacities
     y = prices * c  # the unknowns of the steps: packets queued at each link

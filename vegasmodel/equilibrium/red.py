@@ -277,7 +277,11 @@ def _demand(flows: Flows, curve: Curve, capacity: float) -> Callable[[float, flo
         timeout = np.asarray(flows.timeout, dtype=np.float64)
 
     def rates(queue: float, loss: float) -> Floats:
-        """The rate that each flow delivers, pkt/s."""
+        """The rate that each flow delivers, pkt/s.
+
+        The mean queue is ``queue`` packets, and RED drops or marks a packet with the probability
+        ``loss``.
+        """
         delay = queue / capacity
         RTT = T + delay
         T_0, arrive = (np.zeros_like(T), 1.0) if curve.ecn else (timeout + delay, 1.0 - loss)

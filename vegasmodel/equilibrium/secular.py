@@ -96,7 +96,9 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 
     The arguments and errors are those of ``queueing_delay`` and ``rates``. The status says whether
     the solver has found the steady state. If all x are negative, the flows may leave a part of the
-    link idle. There is then no such steady state, and the status is 2.
+    link idle. There is then no such steady state, and the status is 2. ``alpha`` [..., n] are
+    thresholds in packets, ``x`` [..., n] over-estimates of baseRTT in s, and ``c`` [...] the
+    capacities in pkt/s.
     """
     state = balance(alpha, x, c, rtt=rtt, variant=variant)
     idle = state.delay < 0.0  # links that the flows do not fill

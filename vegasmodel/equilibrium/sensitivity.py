@@ -58,7 +58,7 @@ def cross(alpha: Any, x: Any, c: Any) -> Floats:
     backlog, and y_k = Delta - x_k, where Delta is the queueing delay. For k other than i,
     (dr_i/dx_k)/r_i = -w_k/y_i with w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). This corrects
     equation (8) of Boutremans and Le Boudec. For k = i the result is that of ``own``, which also
-    explains the arguments.
+    explains the arguments. ``c`` is the capacity in pkt/s.
     """
     y, w = _parts(alpha, x, c)
     w_i, w_k, y_i = w[..., :, None], w[..., None, :], y[..., :, None]
@@ -132,6 +132,8 @@ def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
 
     An absent flow (alpha = 0) has y = 1 and w = 0. If there is no steady state, all weights are
     NaN.
+
+    ``c`` is the capacity in pkt/s.
     """
     state = secular.solve(alpha, x, c)
     x = np.broadcast_to(np.asarray(x, dtype=np.float64), state.rates.shape)
