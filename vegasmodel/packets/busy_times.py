@@ -302,6 +302,8 @@ def least_rates(
     counted yet. They may be counted in the block that begins there. So ``uncounted`` is subtracted
     from the number of packets in each block. The trace's begin counts as the end of a clean
     interval.
+
+    ``rates`` (pkt/s) and ``lengths`` (s) have one value per interval of the trace.
     """
     packets, times = _sums(rates, lengths)
     wanted = np.linspace(0.0, times[-1], _number(packets[-1], NUMBER_OF_BLOCKS[1]) + 1)[1:-1]

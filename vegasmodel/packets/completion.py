@@ -323,6 +323,8 @@ def _draft(completed: dict[str, Any], link_gaps: list[str], gaps: list[list[str]
     This scenario serves to check the rest of the file, and to pair its flows with those of the
     trace.  ``completed`` is the content of the scenario file; the placeholders are written into it.
     A missing buffer or alpha keeps its default.  Raises ``FieldError`` if the file is wrong.
+    ``link_gaps`` has the keys that the file's link lacks, and ``gaps`` those that each table
+    ``[[flow]]`` lacks.
     """
     if "capacity" in link_gaps:
         completed["link"][0]["capacity"] = PLACEHOLDERS["capacity"]

@@ -151,7 +151,8 @@ def noise_of(trace: Trace, waits: Floats, packet: float) -> float:
 def _losses(trace: Trace, waits: Floats, i: int) -> list[_Loss]:
     """The losses of flow ``i``, each with the delays of the flow since the loss before.
 
-    If no delay is known between two losses, they count as one loss.
+    If no delay is known between two losses, they count as one loss. ``waits`` [interval, flow] has
+    the queueing delays in s, or NaN where they are not known.
     """
     # the flow's retransmissions in each interval; if the trace shows none of them, its drops
     counts = [trace.known(k) for k in ("retransmits", "loss")]

@@ -178,7 +178,8 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
     """The script's lines for one direction of a Rate-Delay link: its two queues and their flows.
 
     Each queue belongs to a class of flows: the rate class gets a high rate, the delay class a low
-    delay.  ns-2 serves the two classes by weighted round robin (``bytes_per_turn``).
+    delay.  ns-2 serves the two classes by weighted round robin (``bytes_per_turn``). ``i`` is the
+    number of the link, and ``way`` the direction.
     """
     (rate, delay), turn = queue_limits(link), bytes_per_turn(scenario, link, way)
     lines = [f"classes {i} {way} {turn} {rate} {delay}"]

@@ -104,7 +104,8 @@ def _first(scenario: Scenario, edges: Floats, sent: Floats) -> Floats:
 
     If starts are randomly delayed (``start_jitter``), it is the begin of the first interval in
     which the flow sends a packet, or NaN if it sends none.  ``sent`` [interval, flow] has the
-    packets that each flow sends in each interval.
+    packets that each flow sends in each interval.  ``edges`` are the times between the intervals,
+    s.
     """
     starts = np.array([member.start for member in scenario.members])
     if scenario.run.start_jitter == 0.0:
@@ -139,7 +140,7 @@ def _rtts(
 
     Each array is [time, flow].  An RTT is NaN if no ACK gave one in the interval.  The baseRTT is
     the smallest RTT of the flow up to the end of the interval; it is NaN for flows that are not
-    Vegas.
+    Vegas.  ``edges`` are the times between the intervals, s.
     """
     shape = (edges.size - 1, len(trips))
     mean, least, base = np.full((3, *shape), np.nan)

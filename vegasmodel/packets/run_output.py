@@ -94,7 +94,7 @@ def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool)
 
     ``origin`` is the time on the simulator's clock at which the scenario begins, s.  ``rtts`` says
     whether the run recorded round-trip times.  Raises ``ValueError`` if the run did not reach its
-    end, and ``OSError`` if a file is missing.
+    end, and ``OSError`` if a file is missing.  There are ``n_flows`` flows and ``n_links`` links.
     """
     flows = Counts(np.full((2, n_flows), np.nan), np.full((2, n_flows, 3), np.nan))
     links = Counts(np.full((2, n_links), np.nan), np.full((2, n_links, 3), np.nan))
@@ -129,8 +129,9 @@ def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool)
 def _store(counts: Counts, i: int, label: str, words: list[str], origin: float) -> None:
     """Store the counters of flow or link ``i``, which a line of the output has.
 
-    ``label`` says when they were read: ``first`` at the begin of the measurement, ``last`` at
-    its end. ``words`` are the time, s, and the counters.
+    ``label`` says when they were read: ``first`` at the begin of the measurement, ``last`` at its
+    end. ``words`` are the time, s, and the counters. ``origin`` is the time at which the scenario
+    begins, s.
     """
     end = 0 if label == "first" else 1
     counts.time[end, i] = float(words[0]) - origin
@@ -140,7 +141,8 @@ def _store(counts: Counts, i: int, label: str, words: list[str], origin: float) 
 def _samples(rows: list[list[float]], n_flows: int, n_links: int, origin: float) -> Samples:
     """Split the rows of samples: the time, then four numbers per flow, then four per link.
 
-    A flow has its window and three counters, a link its queue and three counters.
+    A flow has its window and three counters, a link its queue and three counters. ``origin`` is the
+    time at which the scenario begins, s.
     """
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 1 + 4 * (n_flows + n_links))
     flows = table[:, 1 : 1 + 4 * n_flows].reshape(len(rows), n_flows, 4)

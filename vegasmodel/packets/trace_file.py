@@ -77,7 +77,8 @@ def read_parquet(path: str | Path) -> Trace:
 def _expect_end(path: str | Path, expected: str) -> None:
     """Raise ``TraceError`` unless the file ends as every Parquet file does.
 
-    A file that was only written or copied in part does not.
+    A file that was only written or copied in part does not. ``expected`` is the text of the error
+    that says what the file should be.
     """
     with Path(path).open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - len(LAST_BYTES)))
@@ -158,7 +159,8 @@ def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) ->
 
     Each entry of a column is a list with one value per flow or per link. The width is its length.
     The column ``time``, whose entries are numbers, is checked but not returned. Raises
-    ``TraceError`` if a column has another type or the file has too many values.
+    ``TraceError`` if a column has another type or the file has too many values. ``schema``
+    describes the columns, and ``about`` is the file's metadata (``_about``).
     """
     import pyarrow as pa
 

@@ -49,9 +49,10 @@ def make(
     """Make a trace of all flows.
 
     Each direction of a connection that carries data is a flow.  However, the trace leaves out a
-    direction with less than a hundredth of the other direction's data, such as the requests for
-    a download.  The function ``name`` makes a flow's name from its pair (sender, receiver).
+    direction with less than a hundredth of the other direction's data, such as the requests for a
+    download.  The function ``name`` makes a flow's name from its pair (sender, receiver).
     ``Bins.trace`` explains ``links`` and ``known``.  Raises ``TraceError`` if there is no flow.
+    ``engine`` and ``provenance`` are fields of the trace.
     """
     totals = {(flow.key, flow.number): flow.total for flow in connections.all}
     flows = [

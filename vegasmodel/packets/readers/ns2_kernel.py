@@ -205,7 +205,7 @@ def _first_time(tables, f, seq):
 
     The function also marks the packet as received. It keeps marks for about 16,000 packets below
     the highest sequence number received (64 in each of ``WORDS`` words). Any lower packet is taken
-    to have been received before.
+    to have been received before. ``tables`` (``Tables``) holds what is remembered of each flow.
     """
     high = tables.flow[f, HIGH]
     word, bit = (seq >> 6) % WORDS, np.uint64(1) << np.uint64(seq & 63)
@@ -283,6 +283,9 @@ def _data_sent(tables, flow, f, k, t, from_node, tcp, size, seq, uid):
     """Count a data packet that joins a queue at node ``from_node``, if this is the flow's source.
 
     The arguments are those of ``_data``.  The source is the node of the first such event.
+    ``tables.flow`` has a row for each flow, and ``flow`` the counts [quantity, flow, interval]. The
+    event is of flow ``f`` at time ``t``, in interval ``k``, and ``uid`` is the packet's number in
+    ns-2.
     """
     if tables.flow[f, FIRST_UID] < 0:
         tables.flow[f, FIRST_UID], tables.flow[f, SOURCE] = uid, from_node
@@ -306,6 +309,8 @@ def _data_received(tables, flow, f, k, to_node, tcp, seq, uid):
     if packets of the flow arrive at this node.  If none does, the sink is the last node that the
     flow's first packet reaches.  So a later line of the trace may show that the sink is another
     node than was assumed so far.  The deliveries counted so far are then discarded.
+    ``tables.flow`` has a row for each flow, and ``flow`` the counts [quantity, flow, interval]. The
+    event is of flow ``f``, in interval ``k``, and ``uid`` is the packet's number in ns-2.
     """
     if tables.flow[f, FIRST_UID] < 0:
         tables.flow[f, FIRST_UID] = uid
@@ -327,6 +332,8 @@ def _ack(tables, flow, f, k, t, seq):
     ``seq`` is the packet that the ACK acknowledges.  An ACK of new data gives an RTT, if the time
     at which packet ``seq`` was sent is known.  It also gives the number of packets in flight.  This
     number is taken as the flow's window if the trace does not have the window itself, ``cwnd_``.
+    ``tables.flow`` has a row for each flow, with columns such as ``SENT_TO``, the highest packet
+    sent.  ``flow`` has the counts [quantity, flow, interval].
     """
     flow[ACKS, f, k] += 1
     tables.flow_times[f, LAST_ACK] = t
@@ -348,7 +355,9 @@ def _acknowledges(tables, f, seq):
 
     These counts show whether the receiver delays its ACKs. An ACK of new data that follows a
     duplicate ACK is not counted: it acknowledges a missing packet together with all packets that
-    arrived while it was missing.
+    arrived while it was missing. ``tables.flow`` has a row for each flow: ``SINK_ACKED`` is the
+    highest packet acknowledged so far, and ``IN_ORDER`` is 1 if the latest ACK acknowledged new
+    data.
     """
     packets = seq - tables.flow[f, SINK_ACKED]
     if packets > 0:
@@ -370,10 +379,15 @@ def _queue(tables, link, begin, width, link_number, kind, t, size, uid):
     arrival, ns-2 has written ``+`` just before, so this function takes it off the count again.  If
     an error model drops it before the queue, ns-2 writes only ``d``, and the count does not change.
     In the first case the last ``+`` of the link has the same uid.
+
+    ``tables`` holds what is remembered of each link: the number of packets that wait, the time of
+    the last event, and the uid of the last packet that joined the queue. An event has the time
+    ``t``, and ``kind`` is its first character.
     """
     last, waiting = tables.link_times[link_number], tables.link[link_number, WAITING]
-    count = link.shape[2]
-    k = min(int((t - begin) / width), count - 1)
+    count = link.shape[2]  # number of intervals
+    k = min(int((t - begin) / width), count - 1)  # the interval of this event
+    # add up how long packets have waited in each interval since the last event at this link
     if waiting > 0 and t > last:
         for j in range(min(int((last - begin) / width), count - 1), k + 1):
             low, high = begin + j * width, begin + (j + 1) * width
@@ -399,7 +413,8 @@ def _at_link(tables, link_number, kind, t, uid):
 
     A negative ``link_number`` means that the trace has shown no event at this link before. The
     result is ``REPEATED`` if the trace says a second time that the same packet joins the queue at
-    the same moment.
+    the same moment. ``kind`` is the event's first character, ``t`` its time, and ``uid`` the number
+    of its packet.
     """
     if link_number < 0:
         return LINKS_FULL if tables.counts[N_LINKS] == tables.link.shape[0] else DONE
@@ -449,6 +464,10 @@ def _event(tables, flow, link, begin, width, numbers, time):
     The event is a line ``kind time from to type size flags fid source sink seq uid`` of the trace.
     ``numbers`` holds the numbers of this line.  The event is counted for its flow and for its link.
     Returns ``DONE``, or the reason why the event cannot be counted.
+
+    ``flow`` and ``link`` have the counts [quantity, flow or link, interval]. The intervals last
+    ``width`` seconds and start at ``begin``. ``tables`` holds what is remembered of flows and
+    links.
     """
     # First find out whether the event can be counted; until then nothing is changed.
     t, status = _time(tables, begin + width * flow.shape[2], time)
@@ -477,7 +496,7 @@ def _event(tables, flow, link, begin, width, numbers, time):
     # from here on, the line is counted: at its link, then for its flow
     size, seq = numbers[BYTES], numbers[NUMBER]
     tables.clock[0] = t
-    k = min(int((t - begin) / width), flow.shape[2] - 1)
+    k = min(int((t - begin) / width), flow.shape[2] - 1)  # the interval of the event's time
     if kind != RECEIVE:
         link_number = tables.link_slots[link_slot]
         if link_number < 0:
@@ -508,7 +527,11 @@ def _variable(tables, flow, begin, width, buf, spans):
     For ``cwnd_`` and ``rtt_``, the values are added up for a mean. For the counters ``ack_``,
     ``nrexmitpack_`` and ``ndatapack_``, the increases are added up. Once the trace has shown an
     event of the flow's packets, only ``cwnd_`` is used: the events give all the other values.
+
+    ``flow`` has the counts [quantity, flow, interval]. The intervals last ``width`` seconds and
+    start at ``begin``. ``tables`` holds what is remembered of each flow.
     """
+    # word j of the line begins at ``spans[2 j]`` and ends before ``spans[2 j + 1]``
     time, good = decimal(buf, spans[0], spans[1])
     src, good1 = integer(buf, spans[2], spans[3])
     sport, good2 = integer(buf, spans[4], spans[5])
@@ -530,8 +553,8 @@ def _variable(tables, flow, begin, width, buf, spans):
         f = _new_flow(tables, slot, -1, src, sport, dst, dport, t)
     tables.clock[0] = t
     tables.flow_times[f, LAST] = t
-    k = min(int((t - begin) / width), flow.shape[2] - 1)
-    a, b = spans[10], spans[11]
+    k = min(int((t - begin) / width), flow.shape[2] - 1)  # the interval of the line's time
+    a, b = spans[10], spans[11]  # the variable's name is ``buf[a:b]``
     if equal(buf, a, b, b"cwnd_"):
         if tables.flow[f, CWND] == 0:  # the window itself replaces the packets in flight
             tables.flow[f, CWND] = 1
