@@ -67,7 +67,7 @@ def appendix(T: float, B: float, form: Form) -> tuple[float, float]:
     They are the packets of a cycle, from one loss to the next, over its duration Delta.  ``form``
     chooses between the printed formula for Delta and the one that we derived.  ``T`` is the RTT
     without waiting in s, ``MU`` the capacity in pkt/s, and ``LAM`` the factor of Vegas's window at
-    a loss.
+    a loss.  B is the buffer in packets.
     """
     # the formulas of appendix A, where equations have no numbers
     M = MU * T  # packets that the path holds while none waits

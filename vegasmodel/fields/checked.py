@@ -68,7 +68,7 @@ class Tables:
 
         An entry that already is such an object is not changed. An error's attribute ``field`` has
         the entry's index, counted from 0: ``flow[1]`` is the second flow. Its message counts from 1
-        (``errors.in_words``).
+        (``errors.in_words``). ``where`` is the field's name for an error.
         """
         if not isinstance(value, Sequence) or isinstance(value, str):
             heading = re.sub(r"\[\d+\]", "", where)  # link.drops, if the field is link[0].drops
@@ -117,7 +117,7 @@ class OneOf:
         A text that is not the allowed word is read as a number, because a number may be written
         with a unit, such as "80 ms". A table with a single key that ``tagged`` knows is read by the
         rule for this key. Raises ``FieldError`` if no rule is for the value, or if its rule refuses
-        it.
+        it. ``where`` is the field's name for an error.
         """
         if isinstance(value, Mapping):
             if self.table is not None:
@@ -134,7 +134,10 @@ class OneOf:
         raise FieldError(where, value, self._allowed())
 
     def check(self, value: Any, where: str) -> None:
-        """Raise ``FieldError`` unless one of the rules (number, word, table) allows the value."""
+        """Raise ``FieldError`` unless one of the rules (number, word, table) allows the value.
+
+        ``where`` is the field's name for an error.
+        """
         if self._is_word(value):
             return
         if isinstance(value, Real) and self.plain is not None:

@@ -137,6 +137,7 @@ class Quantity:
 
         A number of packets or a fraction may be given without a unit.  If the conversion needs a
         packet size and ``packet_size`` is None, the value stays text (class ``Unresolved``).
+        ``where`` is the field's name for an error.
         """
         if packet_size is None and needs_packet_size(value, self.kind):
             return cast("float", Unresolved(value))
@@ -155,6 +156,7 @@ class Quantity:
         """Raise ``FieldError`` unless the value is a number within the range.
 
         The number is in the package's unit for this ``kind``, for example in s for ``"time"``.
+        ``where`` is the field's name for the error.
         """
         number = real(value)
         finite = math.isfinite(number) or (self.infinite and number == math.inf)
@@ -190,7 +192,7 @@ class BufferRule(Quantity):
 
         A time such as ``"100 ms"`` or a number of bandwidth-delay products such as ``"1 BDP"``
         stays text (``Unresolved``) until the capacity and the RTTs are known.  So does text in
-        bytes if ``packet_size`` is None.
+        bytes if ``packet_size`` is None.  ``where`` is the field's name for an error.
         """
         for kind in ("time", "bdp"):
             try:
@@ -205,9 +207,10 @@ class BufferRule(Quantity):
     ) -> float:
         """Convert a buffer's text, such as ``"100 ms"``, ``"1 BDP"`` or ``"20 kB"``, to packets.
 
-        ``packet_size`` is in bytes, and ``capacity`` is that of the buffer's link in pkt/s.
-        ``rtt`` is the mean RTT in s of the flows that cross the link, or NaN if it is unknown.
-        Raises ``FieldError`` for any other text, and for a number of BDP if ``rtt`` is unknown.
+        ``packet_size`` is in bytes, and ``capacity`` is that of the buffer's link in pkt/s. ``rtt``
+        is the mean RTT in s of the flows that cross the link, or NaN if it is unknown. Raises
+        ``FieldError`` for any other text, and for a number of BDP if ``rtt`` is unknown. ``where``
+        is the field's name for the error.
         """
         for kind, packets_per_unit in (("time", capacity), ("bdp", capacity * rtt)):
             try:
@@ -250,7 +253,7 @@ class Integer(AsItIs):
     def check(self, value: Any, where: str) -> None:
         """Raise ``FieldError`` unless the value is a whole number in the range.
 
-        A whole number of a NumPy type is allowed.
+        A whole number of a NumPy type is allowed. ``where`` is the field's name for the error.
         """
         if (
             isinstance(value, bool)
@@ -283,7 +286,7 @@ class Choice(AsItIs):
         """Raise ``FieldError`` unless the value is one of the allowed words.
 
         The error lists the allowed words. If one of them is similar to the value, the error also
-        suggests this word (``nearest``).
+        suggests this word (``nearest``). ``where`` is the field's name for the error.
         """
         if not isinstance(value, str) or value not in self.words:
             raise FieldError(
@@ -300,7 +303,8 @@ class Text(AsItIs):
     def check(self, value: Any, where: str) -> None:
         """Raise ``FieldError`` unless the value is text of 1 to ``longest`` printable characters.
 
-        A line break or another control character would break tables and log lines.
+        A line break or another control character would break tables and log lines. ``where`` is the
+        field's name for the error.
         """
         if (
             not isinstance(value, str)

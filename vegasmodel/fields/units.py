@@ -241,7 +241,8 @@ def write(value: float, kind: str) -> str:
 
     Examples are ``"80 ms"``, ``"1080 pkt/s"`` and ``"inf"``. A time below 1 s is written in ms or
     us, with six significant digits, but only if ``parse`` reads this short text as exactly the same
-    float. Otherwise it is written in s, with all digits.
+    float. Otherwise it is written in s, with all digits. ``kind`` is the kind of quantity, such as
+    "time".
     """
     unit = KINDS[kind].unit
     if math.isinf(value):
@@ -270,7 +271,8 @@ def _to_float(
 ) -> float:
     """Convert text, or a number without a unit, as ``parse`` does, but accept any range.
 
-    ``allowed`` is the text of the error for a value that is not allowed.
+    ``allowed`` is the text of the error for a value that is not allowed. ``kind`` is the kind of
+    quantity, such as "time".
     """
     if isinstance(text, bool) or not isinstance(text, (int, float, str)):
         raise FieldError(field, text, allowed)
