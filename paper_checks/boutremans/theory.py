@@ -141,8 +141,9 @@ def steady_state() -> list[Record]:
     above beta. Equations (3) to (6) are about the state with alpha = beta in which every backlog is
     alpha.
     """
+    # Delta by (6); the backlogs with which rule (1) comes to rest, with alpha 1 and beta 3
     Delta, backlogs = delay(X), settled().backlogs
-    RTT, base = D + Delta, D + X
+    RTT, base = D + Delta, D + X  # of each source, s
     # the rule with beta = alpha, which ends in small steps, and the same in steps of a packet
     small_steps, whole_steps = settled(ALPHA, ALPHA, SMALL_STEP), settled(ALPHA, ALPHA)
     windows = np.array(  # roots of (3)
@@ -255,8 +256,9 @@ def particular_cases() -> list[Record]:
     over-estimates its propagation delay by the queueing delay Delta that it finds. For this case
     the paper prints a closed form, Bonald's, which is wrong.
     """
-    n = 20
-    fair = delay(np.zeros(n))
+    n = 20  # sources
+    fair = delay(np.zeros(n))  # Delta in the first case, by (6), s
+    # in the second case: the over-estimates, s; and alpha/c, in s, of which they are multiples
     x, unit = recursion(n), ALPHA / CAPACITY
     return [
         formula(

@@ -78,6 +78,8 @@ def window_rules() -> list[Record]:
     (1) is Vegas's backlog (Diff), (2) Reno's growth per round trip, and (3) Vegas's growth per ACK.
     """
     W, mu = 12.0, 120.0  # packets; pkt/s
+    # a source with the constant window W alone on a link, simulated packet by packet: its mean RTT
+    # (``RTT``) and the mean number of packets that wait (``waiting``)
     alone = circulate([int(W)], mu, T)
     return [
         _simulated(
@@ -176,9 +178,9 @@ def equilibrium() -> list[Record]:
     network. By (6) and (7) Vegas keeps alpha packets in a queue of q packets. At the loss, B + 1
     packets wait.
     """
-    W_V, W_R = 16, 90
-    both = circulate([W_V, W_R], MU, T)
-    rest = _window_at_rest(W_R)  # Vegas's window
+    W_V, W_R = 16, 90  # constant windows of Vegas and Reno, packets, for (4) and (5)
+    both = circulate([W_V, W_R], MU, T)  # both sources on one link, simulated packet by packet
+    rest = _window_at_rest(W_R)  # Vegas's window by rule (3) beside this window of Reno
     at_loss = ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1  # W_V(N), W_R(N), as printed
     after = LAM * at_loss[0], at_loss[1] / 2  # (9) and (8)
     # the same windows, if a cycle begins with each of STARTS; their ranges as texts
@@ -317,9 +319,9 @@ def phase_1() -> list[Record]:
     The link is full in mini-cycle (round trip) a.  The records are about the windows in mini-cycle
     a, the number a itself, the packets A_V that Vegas sends in phase 1, and its duration Delta_a.
     """
-    c = _cycle()
+    c = _cycle()  # the class ``_Cycle`` explains the fields
     V1, R1, pipe, a, vegas, reno, where = c.V1, c.R1, c.pipe, c.a, c.vegas, c.reno, c.where
-    V_a, R_a = vegas[a - 1], reno[a - 1]
+    V_a, R_a = vegas[a - 1], reno[a - 1]  # W_V(a) and W_R(a)
     # the windows in mini-cycles 1 to a, computed with single ACKs
     vegas_by_ack, reno_by_ack = _ack_by_ack(V1, a - 1), _ack_by_ack(R1, a - 1)
     return [
@@ -379,8 +381,10 @@ def phase_2() -> list[Record]:
     pipe, a, b, vegas, reno, where = c.pipe, c.a, c.b, c.vegas, c.reno, c.where
     numbers = range(a + 1, b + 1)
     sums = [vegas[i - 1] + reno[i - 1] for i in numbers]  # of both windows in each mini-cycle
+    # both sources with the windows of mini-cycle b, simulated packet by packet
     at_b = circulate([int(vegas[b - 1]), int(reno[b - 1])], MU, c.T)
     V_a = vegas[a - 1]
+    # Vegas's packets in the phase, by the printed formula and by the one that we derived
     printed_B_V = (b - a) * V_a + (a + 1 + b) * (b - a) / 2
     derived_B_V = (b - a) * V_a + (b - a + 1) * (b - a) / 2
     return [

@@ -29,9 +29,12 @@ def cycle() -> list[Record]:
 
     Both windows grow in each mini-cycle (round trip). The formulas are compared with cycles that
     are iterated, at lambda 3/4, mu T 54 and B 5. There N = 11 and a = 8 are whole numbers: N is the
-    number of mini-cycles in a cycle, and in mini-cycle a the link becomes full.
+    number of mini-cycles in a cycle, and in mini-cycle a the link becomes full. P_Reno and P_Vegas
+    are the packets that the sources send in a cycle, and Delta is the duration of the cycle.
+
+    In each record ``printed`` is the paper's formula, and ``computed`` a value of the cycle.
     """
-    pipe, lam = PIPE, LAM  # LAM is lambda, Vegas's factor at a loss
+    pipe, lam = PIPE, LAM  # mu T, packets; lambda, the factor of Vegas's window at a loss
     V_N, R_N, N = _cycle(SUM_AT_LOSS, lam)
     vegas = [lam * V_N + i for i in range(N)]  # windows in mini-cycles 1 to N
     reno = [R_N / 2 + i for i in range(N)]

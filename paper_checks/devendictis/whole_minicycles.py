@@ -34,26 +34,31 @@ def section_3(T: float, B: float, way: Way) -> float:
     ``way`` is how mini-cycles (round trips) are rounded to whole numbers.  The capacity is ``MU``.
     A loss multiplies Vegas's window by ``LAM``, and Vegas keeps a backlog of ``ALPHA`` packets.
     """
-    M = MU * T
-    V_N, R_N = ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1  # windows at the loss
+    M = MU * T  # packets that the path holds while none waits
+    # The windows V of Vegas and R of Reno, in packets, in three mini-cycles: N, at the loss; 1,
+    # after the loss, by (9) and (8); and a, in which they fill the link, by (11) and (12).
+    V_N, R_N = ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1
     V_1, R_1 = LAM * V_N, R_N / 2
     V_a, R_a = (M + V_1 - R_1) / 2, (M + R_1 - V_1) / 2
+    # the numbers of mini-cycles before they are rounded: a by (11) and (12), b by (16)
     real_a = (M - R_1 - V_1) / 2 + 1
     real_b = real_a + (-(V_a - ALPHA) + np.sqrt((V_a - ALPHA) ** 2 + 2 * ALPHA * M)) / 2
     a, b, N = way(real_a), way(real_b), way(R_N / 2 + 1)
     R = R_a + real_b - real_a + np.arange(1, N - b + 1)  # Reno's windows in mini-cycles after b
-    C = R - ALPHA - M
+    C = R - ALPHA - M  # as in (17)
     vegas = a * V_1 + a * (a - 1) / 2  # A_V, Vegas's packets in mini-cycles 1 to a
     vegas += (b - a) * V_a + (a + 1 + b) * (b - a) / 2  # B_V, in a + 1 to b, as printed
     vegas += float(np.sum((-C + np.sqrt(C**2 + 4 * ALPHA * R)) / 2))  # (17), after b
-    return float(vegas / (N * R_1 + N * (N - 1) / 2))
+    reno = N * R_1 + N * (N - 1) / 2  # P_Reno, Reno's packets in mini-cycles 1 to N
+    return float(vegas / reno)
 
 
 def appendix_a(T: float, B: float, way: Way) -> float:
     """Vegas's packets in a cycle over Reno's, by appendix A, for buffers below the threshold B_th.
 
     Both windows then grow until the loss.  It multiplies Vegas's by ``LAM``, and halves Reno's.
-    The arguments are those of ``section_3``.
+    ``T`` is the RTT without waiting, s, ``B`` the buffer in packets, and ``way`` how the number N
+    of mini-cycles (round trips) in a cycle is rounded to a whole number.
     """
     V_N = (MU * T + B + 1) / (3 - 2 * LAM)  # Vegas's window at the loss
     V_1, R_1 = LAM * V_N, (1 - LAM) * V_N  # Reno's window at the loss is 2 (1 - LAM) V_N

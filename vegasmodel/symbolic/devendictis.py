@@ -107,6 +107,9 @@ def phase_1() -> tuple[Derivation, ...]:
 
     Returns the windows at its end, the number a of its mini-cycles (round trips), the number A_V of
     packets that Vegas sends in it, and its duration Delta_a.
+
+    The symbols are W_V1 and W_R1, the windows in the first mini-cycle; W_Va and W_Ra, those in
+    mini-cycle a; M, the bandwidth-delay product mu T; and T, the RTT without queueing.
     """
     solution = _saturation()
     premises = (sp.Eq(W_Va - W_V1, a - 1), sp.Eq(W_Ra - W_R1, a - 1), sp.Eq(W_Va + W_Ra, M))
@@ -236,7 +239,9 @@ def phase_3() -> tuple[Derivation, ...]:
     """Phase 3, before a loss, with Vegas in equilibrium: its window, equation (17), and dW_V/dW_R.
 
     Reno's window W_R grows by one packet per mini-cycle (round trip), and the queue grows with it.
-    Vegas's window W_V is always the equilibrium window with the present queue, equation (7).
+    Vegas's window W_V is always the equilibrium window with the present queue, equation (7). W_Rb
+    is Reno's window in mini-cycle b, with which the phase begins, and M the bandwidth-delay product
+    mu T.
     """
     reno = W_Rb + i - b
     queue = W_V + W_R - M

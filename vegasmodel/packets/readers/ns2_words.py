@@ -205,7 +205,8 @@ def usual(buf, i, e, clock):
     Returns the position of the next line, or -1 if the line has another form.
 
     At least ``MAX_LINE`` bytes must follow position i, because the function does not check where
-    ``buf`` ends.
+    ``buf`` ends. After each number ``i`` is the position of the next word, or -1 if the number or
+    the byte behind it is not as expected.
     """
     kind = buf[i]
     known = (kind == ENQUEUE) | (kind == DEQUEUE) | (kind == RECEIVE) | (kind == DROP)
@@ -231,7 +232,7 @@ def usual(buf, i, e, clock):
         if buf[k] <= BLANK:
             return -1
     i += 8
-    for k in range(LABEL, PACKET):
+    for k in range(LABEL, PACKET):  # from the flow id to the sequence number
         e[k], i = _number(buf, i, AFTER[k])
         if i < 0:
             return -1
@@ -243,8 +244,10 @@ def usual(buf, i, e, clock):
 def unusual(buf, w, e, clock):
     """Parse the words of a line that records an event, in whatever form the line has.
 
-    ``w`` holds the start and end of each of the line's 12 words in ``buf``.  The event's numbers
-    are stored in ``e`` and its time in ``clock[0]``.  Returns whether the words form a valid event.
+    ``w`` holds the start and end of each of the line's 12 words in ``buf``: those of word k, from 0
+    on, are ``w[2 k]`` and ``w[2 k + 1]``.  The words are the event's kind, time, two nodes, packet
+    type, size, flags, flow id, source, sink, sequence number and uid.  The event's numbers are
+    stored in ``e`` and its time in ``clock[0]``.  Returns whether the words form a valid event.
     """
     e[KIND] = buf[w[0]]
     clock[0], good = decimal(buf, w[2], w[3])
