@@ -137,8 +137,8 @@ def judged(scenario: Scenario) -> tuple[list[Answered], float, Pieces]:
     The truth is the mean of many runs.  ``true_effect`` says whether it changes if senders that
     waited do not wait, or the other way round.
     """
-    base = with_seed(scenario, 1000)
-    whole, parts = rates(base, RUNS)
+    base = with_seed(scenario, 1000)  # no answer has this seed
+    whole, parts = rates(base, RUNS)  # of whole runs and of their pieces, pkt/s
     truth, true_effect = whole.mean(axis=0), False
     if phases.possible(scenario):
         opposite, _ = next(phases.others(base, base.run))  # the opposite choice of waits
@@ -149,7 +149,7 @@ def judged(scenario: Scenario) -> tuple[list[Answered], float, Pieces]:
         asked = with_seed(scenario, k)
         one = answers.answer(asked)
         by_run, n = one.extra["throughput_runs"], one.extra["runs"]
-        off = np.abs(one.throughput - truth)
+        off = np.abs(one.throughput - truth)  # the error of each flow, pkt/s
         no_effect = phases.effects(asked, one).holds
         found.append(
             Answered(

@@ -79,10 +79,10 @@ def euler(seconds: float, h: float = 1e-5) -> list[float]:
     full = 21.0  # the queue in packets at which Reno loses a packet and halves its window
     windows, queue, done = [10.0, 10.0], 0.0, [0.0, 0.0]  # done: packets sent by each source
     for _ in range(round(seconds / h)):
-        delay = rtt + queue / c
-        rates = [w / delay for w in windows]
-        backlog = windows[0] * (delay - rtt) / delay
-        slopes = [(1.0 if backlog < alpha else -1.0) / delay, 1.0 / delay]
+        trip = rtt + queue / c  # the RTT with queueing
+        rates = [w / trip for w in windows]
+        backlog = windows[0] * (trip - rtt) / trip  # Vegas's, packets
+        slopes = [(1.0 if backlog < alpha else -1.0) / trip, 1.0 / trip]  # of the windows, pkt/s
         windows = [w + h * slope for w, slope in zip(windows, slopes, strict=True)]
         done = [d + h * rate for d, rate in zip(done, rates, strict=True)]
         queue = max(0.0, queue + h * (sum(rates) - c))

@@ -352,6 +352,7 @@ def figure_5() -> Record:
 
         def both_rise(*rates: Floats) -> bool:
             """Whether the ratio rises with X for both laws; ``rates`` are those of a seed."""
+            # [law, X], as ``scenes`` has first all X of Reno, and then those of SACK
             chart = np.array([ratio(r) for r in rates]).reshape(2, len(TABLE_3))
             return all(map(rises, chart))
 

@@ -49,8 +49,8 @@ def beside(result: Prediction, measured: Prediction) -> str:
     span, rates = result.throughput_range, measured.throughput
     if span is None or rates is None or not np.isfinite(rates).any():
         return ""
-    low, high = span.T
-    error: Floats = np.zeros(rates.size)
+    low, high = span.T  # the ends of each flow's range, pkt/s
+    error: Floats = np.zeros(rates.size)  # half the width of each 95 % interval, pkt/s
     if measured.throughput_se is not None and measured.runs > 1:
         error = student_t(measured.runs - 1) * np.nan_to_num(measured.throughput_se)
     known = np.isfinite(rates)

@@ -72,7 +72,7 @@ def ends_at(p: Flows, i: int, y: State, s: float) -> tuple[float, float]:
     """Window at which slow start of flow i ends, at the queueing delay s; its derivative dW/ds.
 
     It is infinite for a loss-based flow, and where ``slow_start.py`` decides whether slow start
-    ends.
+    ends. ``p`` holds the properties of the flows, and ``y`` the state at the beginning of the step.
     """
     if p.in_trains[i]:
         return np.inf, 0.0
@@ -99,6 +99,8 @@ def window_after(
 
     Returns W1, its derivatives with respect to s1 and to h, and how the window moves (``UP``,
     ``DOWN``, ``REST``, or the threshold on which it slides).
+
+    ``p`` holds the properties of the flows, and ``y`` the state at the beginning of the step.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.now[TIME] < y.recovery_until[i]:
@@ -145,11 +147,14 @@ def excess(
     The step has length h and ends at the queueing delay s1. The rate of a flow is W1/(T + s1), with
     its window W1 at that time and its propagation delay T. Equation (W1) of this module demands
     that the result is 0. Also returns the derivatives of the result with respect to s1 and to h.
+
+    ``p`` holds the properties of the flows, ``y`` the state at the beginning of the step, and
+    ``active`` says which flows send.
     """
     total, by_s, by_h = -c, 0.0, 0.0
     for i in range(active.size):
         if active[i]:
-            W, ds, dh, _ = window_after(p, i, y, s, s1, h)
+            W, ds, dh, _ = window_after(p, i, y, s, s1, h)  # W1, and its two derivatives
             per = 1.0 / (p.rtt[i] + s1)
             rate = W * per
             total += rate
@@ -172,6 +177,9 @@ def delay_after(
     Newton's method starts at ``guess``. It may oscillate, because the slope of ``excess`` jumps at
     some values of s1. So a bracket around the root is kept. If a Newton step leaves it, a secant
     step or a bisection replaces the Newton step.
+
+    ``p`` holds the properties of the flows, ``y`` the state at the beginning of the step, and
+    ``active`` says which flows send.
     """
     s = y.now[DELAY]
     low, high = -1.0, np.inf  # low < 0: it is not known yet whether there is a queue
@@ -211,6 +219,9 @@ def time_to(
     still add up to the capacity c. So the time is a root of ``excess``, the sum of the rates minus
     c, as a function of the step's length. Newton's method finds it. The root is known to be between
     ``low`` and ``high``; if a Newton step leaves this interval, a bisection replaces the step.
+
+    ``p`` holds the properties of the flows, ``y`` the state at the beginning of the step, and
+    ``active`` says which flows send.
     """
     low, high, guess = 0.0, h, 0.5 * h
     for _ in range(100):
