@@ -351,7 +351,8 @@ def figures_4_and_5() -> list[Record]:
     """The records of figures 4 and 5: with alpha = beta late sources gain, and rates oscillate.
 
     The sources join one after another. Source i over-estimates its propagation delay by x_i, and
-    later sources by more.
+    later sources by more. In the notes, names in capitals such as ``BY_RULE`` stand for texts that
+    several records share.
     """
     return [
         *(
@@ -499,7 +500,8 @@ def figures_7_and_8() -> list[Record]:
     """The records of figures 7 and 8, with alpha < beta.
 
     In figure 7 each source knows its propagation delay, in figure 8 it measures it and so
-    over-estimates it by x_i.
+    over-estimates it by x_i. In the notes, names in capitals such as ``KNOWN`` stand for texts that
+    several records share.
     """
     found = [
         Record(

@@ -111,7 +111,8 @@ def _hardly_varies(runs: Runs) -> Found:
 def figure_4() -> list[Record]:
     """The records of figure 4, the throughputs of Vegas and Reno over the capacity, at B = 20.
 
-    The ratio in them is Vegas's throughput over Reno's.
+    The ratio in them is Vegas's throughput over Reno's. In the notes, names in capitals such as
+    ``NO_T`` stand for texts that several records share.
     """
     times = (0.02, 0.04, 0.08, 0.16, 0.32)
     slopes = {form: [_change_with_capacity(form, T) for T in times] for form in FORMS}

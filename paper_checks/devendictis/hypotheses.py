@@ -176,7 +176,8 @@ def _no_timeouts(runs: Runs) -> Found:
 def hypotheses() -> list[Record]:
     """The records of what section 3 assumes about the losses, tested in ns-2.
 
-    The paper does not state the RTT T, so each hypothesis is tested at several T.
+    The paper does not state the RTT T, so each hypothesis is tested at several T. In the notes,
+    names in capitals such as ``NO_T`` stand for texts that several records share.
     """
     return [
         Record(

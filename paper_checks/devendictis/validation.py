@@ -162,7 +162,8 @@ def _largest_error(source: int, printed: float, runs: Runs) -> Found:
 def figure_3() -> list[Record]:
     """The records of figure 3: the largest errors of the model over several buffers.
 
-    The paper states errors of up to 12.2 % for Vegas and 9.9 % for Reno.
+    The paper states errors of up to 12.2 % for Vegas and 9.9 % for Reno. In the notes, names in
+    capitals such as ``ROOM`` stand for texts that several records share.
     """
     return [
         Record(
@@ -386,7 +387,8 @@ def thresholds() -> list[Record]:
 
     At buffers below the threshold B_th a loss comes before Vegas reaches its equilibrium window.
     The records are about the ratio of Vegas's throughput to Reno's, and about how far Vegas's
-    window oscillates.
+    window oscillates. In the notes, names in capitals such as ``NO_T`` stand for texts that several
+    records share.
     """
     return [
         *(
@@ -476,7 +478,10 @@ def _equal_cycles(runs: Runs) -> Found:
 
 
 def periodicity() -> list[Record]:
-    """The record of the sentence "a steady-state periodic behavior, as assumed in our model"."""
+    """The record of the sentence "a steady-state periodic behavior, as assumed in our model".
+
+    In the notes, names in capitals such as ``NO_T`` stand for texts that several records share.
+    """
     return [
         Record(
             "section 4, periodic, as the model assumes",

@@ -241,7 +241,11 @@ def _buffer_of_equality(*rates: Floats) -> float | None:
 
 
 def _figure_7() -> list[Record]:
-    """The records of section 3.3.3: with higher thresholds Vegas is not at a disadvantage."""
+    """The records of section 3.3.3: with higher thresholds Vegas is not at a disadvantage.
+
+    In the notes, names in capitals such as ``MAJORITY_NOTE`` stand for texts that several records
+    share.
+    """
 
     def unbiased(rates: Floats) -> bool:
         """Whether the first law gets at most 10 % more than Vegas, the second of ``rates``."""

@@ -219,7 +219,8 @@ def _reno_leaves_more_unused(runs: Runs) -> Found:
 def figures_2_to_4() -> list[Record]:
     """The records of figures 2 to 4: the bandwidths of two sources of the same law, in Mbit/s.
 
-    X is the delay of the second source's last link: 1 ms, as the first source's, or 22 ms.
+    X is the delay of the second source's last link: 1 ms, as the first source's, or 22 ms. In the
+    notes, names in capitals such as ``AS_STATED`` stand for texts that several records share.
     """
     found = []
     words = {2: "fair", 3: "almost half and half"}  # by figure: the paper's words for the ratio
@@ -449,7 +450,8 @@ def buffers_and_delay() -> list[Record]:
     """The records of section 3.2.3: how the ratio ACK1/ACK2 depends on the buffer.
 
     ACK1 and ACK2 are the numbers of packets acknowledged to the two sources.  The delay X of the
-    second source's last link is 58 ms.
+    second source's last link is 58 ms.  In the notes, names in capitals such as ``AS_TABLE_3``
+    stand for texts that several records share.
     """
     found = []
     for law in LOSS_BASED:

@@ -93,7 +93,11 @@ def _best_law_at_5_percent(runs: Runs) -> Found:
 
 
 def table_1() -> list[Record]:
-    """The records of table 1: utilization in percent, and two conclusions of the paper from it."""
+    """The records of table 1: utilization in percent, and two conclusions of the paper from it.
+
+    In the notes, names in capitals such as ``SOURCE_MEAN`` stand for texts that several records
+    share.
+    """
     cells = [
         Record(
             f"table 1, {law}, {loss} loss",
@@ -213,7 +217,8 @@ def table_2() -> list[Record]:
     """The records of table 2: for each source of the six pairs, two counts and a ratio of them.
 
     The counts of packets transmitted and retransmitted are compared with ns-2. The printed
-    retransmit ratio is compared with the ratio of the two printed counts.
+    retransmit ratio is compared with the ratio of the two printed counts. In the notes, names in
+    capitals such as ``INTERVAL_NOTE`` stand for texts that several records share.
     """
     found = []
     for name, (packets, retransmitted, ratios) in TABLE_2.items():
@@ -313,7 +318,8 @@ def table_4() -> list[Record]:
     """The records of table 4: for each row, the ACKs of both sources and the ratio of the two.
 
     The printed counts of ACKs are compared with ns-2, except one that is larger than the link
-    allows (``_too_large``). The printed ratio is compared with that of the two printed counts.
+    allows (``_too_large``). The printed ratio is compared with that of the two printed counts. In
+    the notes, names in capitals such as ``SETTINGS`` stand for texts that several records share.
     """
     found = []
     for law, rows in TABLE_4.items():

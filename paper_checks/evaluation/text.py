@@ -215,7 +215,11 @@ def _shorter_queue(runs: Runs) -> Found:
 
 
 def section_3() -> list[Record]:
-    """The records of statements in sections 3.1.2 to 4 that belong to no chart or table cell."""
+    """The records of statements in sections 3.1.2 to 4 that belong to no chart or table cell.
+
+    In the notes, names in capitals such as ``FORCED_NOTE`` stand for texts that several records
+    share.
+    """
     return [
         Record(
             "figure 1, SACK's window stays where the first loss has put it",

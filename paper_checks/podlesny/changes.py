@@ -175,7 +175,8 @@ def sudden_changes() -> list[Record]:
     """The records of experiment G, figure 10: the number of Vegas flows suddenly grows fivefold.
 
     The index is a Vegas flow's throughput over a NewReno flow's; 1 is fair. RD is the paper's
-    router with its two queues.
+    router with its two queues. In the notes, names in capitals such as ``IN_NS3`` stand for texts
+    that several records share.
     """
     note = f"{WITHOUT_RD} No reverse flows. {NO_PICTURE}"
     unity = (
@@ -319,7 +320,8 @@ def many_bottlenecks() -> list[Record]:
     """The records of experiment H, figures 11 and 12: flows over five bottlenecks in a row.
 
     They are about Vegas's throughput over NewReno's on each link, with RD (the paper's router),
-    with RED/ECN and with DropTail.
+    with RED/ECN and with DropTail. In the notes, names in capitals such as ``IN_NS2`` stand for
+    texts that several records share.
     """
     return [
         Record(

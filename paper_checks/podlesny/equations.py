@@ -93,7 +93,7 @@ def windows() -> list[Record]:
     (1) is NewReno's growth at an ACK. (2) is Vegas's estimate of its packets in the queue (diff),
     from the expected rate (3) and the actual rate (4).
     """
-    W, base = 12.0, 0.1
+    W, base = 12.0, 0.1  # a window in packets, and baseRTT in s
     return [
         # NewReno's growth
         Record(
@@ -228,6 +228,7 @@ def scheduler() -> list[Record]:
     from them. The equations are compared with the test in figure 2, by which the router chooses a
     queue for each packet.
     """
+    # packets sent from R and from D: with 300 and 100 flows and k = 1, and with 100 each and k = 2
     L_R, L_D = dispatched(N_R, N_D, K)
     L_R2, L_D2 = dispatched(100, 100, 2.0)
     total = L_R + L_D

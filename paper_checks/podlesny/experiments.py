@@ -386,6 +386,7 @@ def numbers_of_flows() -> list[Record]:
     In A the number of NewReno flows varies, and in B that of Vegas flows. The ratio is the number
     that varies over the other one. The index is a Vegas flow's throughput over a NewReno flow's; 1
     is fair. ns-3 runs the paper's router itself, and ns-2 class-based queueing (CBQ) in its place.
+    In the notes, names in capitals such as ``BY_LINE`` stand for texts that several records share.
     """
     sweeps = (("4a", "NewReno", more_newreno()), ("5a", "Vegas", more_vegas()))
     found = [

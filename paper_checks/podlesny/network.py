@@ -255,6 +255,7 @@ def _loss_falls_quickly(runs: Runs) -> Found:
         [loss(runs, s, "vegas", with_router) for s in capacities()[:2]]
         for with_router in (True, False)
     )
+    # each pair has Vegas's loss at 10 and at 30 Mbit/s, percent
     text = "By figure 2's router in ns-3 Vegas loses {:.1f} and {:.1f} % at 10 and 30 Mbit/s."
     return Found(
         all(at_30 < 0.5 * at_10 for at_10, at_30 in (by_router, by_cbq)),
@@ -266,7 +267,8 @@ def capacity() -> list[Record]:
     """The records of experiment D, figure 7: the capacity of the link varies.
 
     The index is a Vegas flow's throughput over a NewReno flow's; 1 is fair. ns-3 runs the paper's
-    router itself, at two capacities only, and ns-2 class-based queueing (CBQ) in its place.
+    router itself, at two capacities only, and ns-2 class-based queueing (CBQ) in its place. In the
+    notes, names in capitals such as ``COUNTED`` stand for texts that several records share.
     """
     full = IN_NS2.replace("at a fifth of the scale (flows, capacity, buffers)", "at full scale")
     return [
@@ -371,7 +373,8 @@ def delays() -> list[Record]:
     """The records of experiment E, figure 8: the longest RTT of the flows varies.
 
     The index is a Vegas flow's throughput over a NewReno flow's; 1 is fair. ns-3 runs the paper's
-    router itself, and ns-2 class-based queueing (CBQ) in its place.
+    router itself, and ns-2 class-based queueing (CBQ) in its place. In the notes, names in capitals
+    such as ``COUNTED`` stand for texts that several records share.
     """
     return [
         Record(

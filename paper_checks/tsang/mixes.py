@@ -442,7 +442,8 @@ def one_law() -> list[Record]:
     """The records of section 4's statements on many flows of a single law at a RED link.
 
     Fairness is Jain's index of the flows' rates. Vegas-3 has alpha = beta = 3, which the paper
-    calls delta. RED 54/108 has its thresholds at 54 and 108 packets.
+    calls delta. RED 54/108 has its thresholds at 54 and 108 packets. In the notes, names in
+    capitals such as ``RUN`` stand for texts that several records share.
     """
     how = "Vegas-3, RED 54/108, 28 runs."
     note = f"{how} {RUN}"

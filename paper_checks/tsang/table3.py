@@ -162,7 +162,8 @@ def derived() -> list[Record]:
     """The records of table 3's ratio and index.
 
     The ratio of the actual rates follows from the printed rates. Jain's index is compared with that
-    of our simulation packet by packet. x2 is the delay of the longer connection's last link.
+    of our simulation packet by packet. x2 is the delay of the longer connection's last link. In the
+    notes, names in capitals such as ``NOT_10_MS`` stand for texts that several records share.
     """
     found = []
     for x2 in X2_IN_MS:

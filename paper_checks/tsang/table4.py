@@ -317,7 +317,8 @@ def section_33() -> list[Record]:
     "Vegas-1" has alpha = beta = 1, which the paper calls delta, and so on. For each of three values
     of delta the section states the range of the shorter connection's rate, so six figures in all
     (``RANGES``). It does not state the delay x2 of the longer connection's last link. For each
-    figure we take the delay at which the other five are met best (``nearest``).
+    figure we take the delay at which the other five are met best (``nearest``). In the notes, names
+    in capitals such as ``CASES`` stand for texts that several records share.
     """
     found = [
         Record(
