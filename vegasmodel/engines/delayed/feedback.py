@@ -346,7 +346,8 @@ def in_equilibrium(
     parameters of random loss and RED.
 
     Flow i has sent A_i packets, and its sender knows the fate of the first N_i of them.  They are
-    counted from time 0 on, so before it they are negative.
+    counted from time 0 on, so before it they are negative.  The classes ``Senders`` and ``Past``
+    explain their fields.
     """
     senders, past = empty_network(flows, forward_delay)
     s, W = begin.delay, np.asarray(begin.window, dtype=np.float64)

@@ -153,7 +153,8 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     """The fields of ``sampled.records.Sender`` that are the same for all flows of a group.
 
     They follow from the flows' TCP implementation (``runs``), from their congestion control law
-    (``rules``), and from the keys of their table in the scenario file.
+    (``rules``), and from the keys of their table in the scenario file. ``Sender`` explains the
+    fields of the result, ``Stack`` those of ``runs``, and ``Law`` those of ``rules``.
     """
     from vegasmodel.engines.fluid.sampled.law import DRIFTS
 

@@ -59,7 +59,8 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
 
     ``law`` is the congestion control law, such as Vegas. ``stack`` describes the implementation of
     TCP, such as that of Linux. Mechanisms of the implementation that do not apply to this law are
-    switched off.
+    switched off. The class ``Sender`` explains the fields of the record, ``Stack`` those of
+    ``stack``, and ``Law`` those of ``law``.
     """
     for name in MECHANISMS:
         record[name] = getattr(stack, name)
@@ -94,7 +95,8 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
 def _record(scenario: Scenario, member: Member, record: Any) -> None:
     """Fill in the ``record`` of a flow that starts at time 0, with what does not depend on the run.
 
-    ``records`` adds the start time, the size and the random start of the clock.
+    ``records`` adds the start time, the size and the random start of the clock. The class
+    ``Sender`` explains the fields of the record. ``runs`` is the flow's TCP implementation.
     """
     group = member.flow
     law, runs = find(group.law), stack(scenario, group)

@@ -321,6 +321,7 @@ def cut(f: Sender) -> bool:
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
         f.cwnd_cnt = 0.0
         f.recover = f.high
+    # neither a timeout nor an ECN mark has caused this cut, and no partial ACK has come since
     f.timed_out, f.echoed, f.partial = 0, 0, 0
     if f.recovery == SLOW_START:
         f.cwnd, f.next = 1.0, f.acked
@@ -328,10 +329,10 @@ def cut(f: Sender) -> bool:
     f.phase = RECOVERY
     f.inflated = 0.0 if f.scoreboard else 3.0  # one packet for each of the three duplicate ACKs
     f.pipe = f.high - f.acked - f.dupacks  # each duplicate ACK reports a packet that has arrived
-    f.probed = 0.0
+    f.probed = 0.0  # Linux may send a tail loss probe again
     # proportional rate reduction (RFC 6937) begins to count packets
     f.recover_in_flight, f.prr_delivered, f.prr_out = before, 1.0, 1.0
-    f.flight_limit = before
+    f.flight_limit = before  # for ns-2's CUBIC (``acks.limit_flight``)
     return True
 
 
@@ -350,12 +351,13 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
     """
     if f.timed_out and f.acked <= f.recover:
         return False
-    sent_twice = f.acked < f.resent or f.stale <= f.acked < f.stale_end  # it counts as such
-    f.recover, f.timed_out = f.high, 0
+    # the first missing packet was sent twice, or ns-2's Vegas takes it for such a packet
+    sent_twice = f.acked < f.resent or f.stale <= f.acked < f.stale_end
+    f.recover, f.timed_out = f.high, 0  # packets below ``high`` were sent before this cut
     # at so many of the next ACKs of new data Vegas checks for further losses
     f.rechecks = min(2.0, f.next - f.acked + 1.0)
     f.overdue_factor *= 2.0 if sent_twice else 1.125  # lengthens the fine timeout
-    if f.changed < sent_at:
+    if f.changed < sent_at:  # the window has not been cut since then
         win = window(f)
         if f.real_numbers:
             f.deflated = max(f.decrease * f.cwnd, 2.0)
@@ -457,7 +459,10 @@ def retransmission_timeout(f: Sender, now: float) -> None:
         reset(f, now)
     # slow start begins with one packet, with two for Vegas of ns-2 and of the papers
     f.cwnd, f.cwnd_cnt = 2.0 if f.overdue_checks else 1.0, 0.0
+    # for Vegas: the window without duplicate ACKs, the time of its last cut, and the first packet
+    # that cannot have been sent twice
     f.deflated, f.changed, f.resent = 0.0, now, f.high
+    # duplicate ACKs no longer count; packets below ``high`` were sent before this cut, a timeout
     f.inflated, f.dupacks, f.flight_limit = 0.0, 0.0, 0.0
     f.recover, f.timed_out, f.echoed = f.high, 1, 0
     if f.keeps_scoreboard and f.high > f.acked:

@@ -97,8 +97,9 @@ def _end_warmup(net: Net, k: int) -> None:
 def end_warmup_of(f: Sender, now: float) -> None:
     """Store the flow's totals at the end of warm-up, the time ``now``: those that ACKs change.
 
-    At the end of the run they are subtracted from its totals. If the flow has stopped before
-    ``now``, all its totals are stored, so that the differences are 0.
+    They go into the fields ``mark_...`` of the flow's record. At the end of the run they are
+    subtracted from the totals in the fields ``last_...``. If the flow has stopped before ``now``,
+    all its totals are stored, so that the differences are 0.
     """
     stopped, now = int(f.closed or now >= f.stop), min(now, f.stop)
     # How many packets are at the receiver behind a missing one? The simulator has processed some

@@ -264,9 +264,9 @@ def _advance_window(
             f.phase = OPEN
     if decides and f.decides_late:
         end_round(f, end, in_flight(f), packets)
-    if (f.without & WITHOUT_ROUNDS) != 0 and f.overdue_checks:
+    if (f.without & WITHOUT_ROUNDS) != 0 and f.overdue_checks:  # an experiment with Vegas
         decide_per_ack(f)
-    if f.hystart:
+    if f.hystart:  # Linux's CUBIC: the RTT samples may end slow start
         sample(f, f.rtt_last, end, f.acked, acks)
     slow_start = in_slow_start(f)  # each ACK may then release more packets than it acknowledges
     if full or not f.grows_when_full:

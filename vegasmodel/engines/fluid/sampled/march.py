@@ -46,7 +46,10 @@ FALL = 1.0 - 1e-9  # packets: the least decrease of a window that counts as a ju
 
 @rare
 def begin_flow(flow: Sender, now: LinkState, link: Bottleneck) -> None:
-    """Put a flow that starts now into its first state, and let its first window arrive."""
+    """Put a flow that starts now into its first state, and let its first window arrive.
+
+    The class ``Sender`` explains the fields of ``flow``.
+    """
     # its window, and what it knows of the queueing delay
     flow.cwnd = flow.in_flight = flow.initial_window
     flow.in_slow_start = flow.starts_slowly

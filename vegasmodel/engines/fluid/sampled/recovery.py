@@ -284,6 +284,8 @@ def on_loss(flow: Sender, now: LinkState, ago: float, c: float, smooth: bool) ->
     # ``W`` is the window before the cut, and ``new`` the one after it
     lost, W = flow.undetected, allowed_in_flight(flow, smooth)
     slow_start = flow.in_slow_start
+    # No loss waits for its detection any more. The change of the window that the law had decided
+    # for this round trip (``round_drift``) is given up. The receiver holds back no packet.
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
     flow.round_drift, flow.held_back, flow.lacks = 0.0, 0.0, 0.0
     # whether slow start lost one of every two packets, and whether the sender waits for its timer

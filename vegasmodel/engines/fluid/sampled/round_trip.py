@@ -175,7 +175,7 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
 
     ``smooth`` says whether windows change at every instant, as in the papers. ``c`` is the
     capacity. If the sender's law has already decided in this step (``flow.decided``), it does not
-    decide again here.
+    decide again here. The class ``Sender`` explains the fields of ``flow``.
     """
     s, before = flow.acked_delay, flow.cwnd  # ``s``: delay that the ACKs of this round trip report
     flow.heard = flow.heard or flow.in_flight > flow.undetected  # an ACK has come
