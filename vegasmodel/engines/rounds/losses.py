@@ -425,12 +425,12 @@ def fill(
     if stays and f.recovery != ONE_HOLE:
         _partial(f, holes, now, end, acks, f.acked - before)
     else:
-        _leave_recovery(f, holes, now, end, acks, none_left)
+        _grow_and_send(f, holes, now, end, acks, none_left)
     return end
 
 
 @rare
-def _leave_recovery(
+def _grow_and_send(
     f: Sender, holes: Floats, now: float, end: float, acks: float, none_left: bool
 ) -> None:
     """Process ACKs of new data that end a recovery, or that arrive outside a recovery.
@@ -439,25 +439,13 @@ def _leave_recovery(
     sends what the window allows. In ns-2 the window of a sender with SACK does not grow at the end
     of a recovery, unless a timeout began it (``sack_exit_rests``).
 
-    At the end of a recovery the sender may know that further packets are lost. Linux then begins
-    another recovery at once (``more_known_lost``). ns-2's CUBIC begins it only when the next
-    duplicate ACK arrives (``_count_places``).
-
     ``none_left`` is True if no packet is in flight after these ACKs, before the sender sends again.
     Linux's Vegas then begins a new round trip with its next packets (``restart_when_idle``).
     """
     grows, lost_more = True, False
     if f.phase == RECOVERY:
-        if f.restarts_rounds:
-            f.round_end, f.round_start = f.next, end  # Vegas begins a new round trip after the loss
-            f.rtt_count, f.rtt_min = 0.0, NEVER
-        if f.sack_exit_rests:
-            # ``cut`` does not cut the window until ``acked`` is above ``recover``. With -1 it is:
-            # the next loss cuts the window.
-            f.recover, grows = -1.0, f.timed_out == 1
-        if f.clears_scoreboard:
-            f.pipe, f.timed_out = in_flight(f), 0
-        lost_more = more_known_lost(f, holes)
+        grows = not f.sack_exit_rests or f.timed_out == 1
+        lost_more = _leave_recovery(f, holes, end)
     f.phase, f.inflated, f.dupacks = OPEN, 0.0, 0.0
     if lost_more:
         reenter_recovery(f, holes, acks)
@@ -472,6 +460,26 @@ def _leave_recovery(
     # If several ACKs arrive in slow start, all packets leave evenly between ``now`` and ``end``.
     # Otherwise at most one packet for each ACK does, and the others leave with the last ACK.
     send_or_wait(f, free, free if slow_start and acks > 1.0 else acks)
+
+
+@rare
+def _leave_recovery(f: Sender, holes: Floats, end: float) -> bool:
+    """Change the sender's record at the end of a recovery, at the time ``end``.
+
+    Returns whether the sender knows that further packets are lost. Linux then begins another
+    recovery at once (``more_known_lost``). ns-2's CUBIC begins it only when the next duplicate ACK
+    arrives (``_count_places``).
+    """
+    if f.restarts_rounds:
+        f.round_end, f.round_start = f.next, end  # Vegas begins a new round trip after the loss
+        f.rtt_count, f.rtt_min = 0.0, NEVER
+    if f.sack_exit_rests:
+        # ``cut`` does not cut the window until ``acked`` is above ``recover``. With -1 it is: the
+        # next loss cuts the window.
+        f.recover = -1.0
+    if f.clears_scoreboard:
+        f.pipe, f.timed_out = in_flight(f), 0
+    return more_known_lost(f, holes)
 
 
 @rare
