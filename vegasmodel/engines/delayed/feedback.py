@@ -76,7 +76,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.delayed.march import march
 from vegasmodel.engines.delayed.queue import drop_probability
-from vegasmodel.engines.delayed.state import DropParameters, Past, Senders, Totals
+from vegasmodel.engines.delayed.state import DropParameters, Past, Samples, Senders, Totals
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.pauses import running
 from vegasmodel.engines.fluid.records import Flows
@@ -193,14 +193,12 @@ def run(
         flows = flows._replace(start=np.full(n, -np.inf))
         senders, past = in_equilibrium(flows, forward_delay, begin, limits[0], drops)
     time = np.linspace(0.0, scenario.run.duration, samples)
-    record = np.full((samples, 5 * n + 1), np.nan)
+    curves = Samples(time, np.full((samples, n, 5), np.nan), np.full(samples, np.nan))
     totals, past = _simulate(
         flows, senders, past, limits, drops, continuous.LOSERS.index(losers),
-        (scenario.run.warmup, scenario.run.duration), longest_step, time, record,
+        (scenario.run.warmup, scenario.run.duration), longest_step, curves,
     )  # fmt: skip
-    # a row of ``record`` has five numbers for each flow, and then the queueing delay
-    of_flows = np.moveaxis(record[:, :-1].reshape(samples, n, 5), 2, 0)
-    window, reported_delay, sent, delivered, lost = of_flows
+    window, reported_delay, sent, delivered, lost = np.moveaxis(curves.values, 2, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         throughput, rtt_mean = totals.delivered / totals.active, totals.seconds / totals.acked
     return DelayedRun(
@@ -210,7 +208,7 @@ def run(
         sent=sent,
         delivered=delivered,
         lost=lost,
-        queue=limits[0] * record[:, -1:],
+        queue=limits[0] * curves.delay[:, None],
         throughput=throughput,
         base_rtt=np.where(flows.keeps_backlog, flows.rtt + senders.over_estimate, np.nan),
         rtt_mean=rtt_mean,
@@ -222,7 +220,7 @@ def run(
 
 def _simulate(
     flows: Flows, senders: Senders, past: Past, limits: tuple[float, float], drops: DropParameters,
-    losers: int, ends: tuple[float, float], longest_step: float, time: Floats, record: Floats,
+    losers: int, ends: tuple[float, float], longest_step: float, samples: Samples,
 ) -> tuple[Totals, Past]:  # fmt: skip
     """Simulate from time 0 to ``ends[1]``, the end of the run; the warm-up ends at ``ends[0]``.
 
@@ -230,12 +228,12 @@ def _simulate(
     of the queue and of the flows (``Past``) that a further simulation would need. ``senders`` and
     ``past`` are the senders' state and the history at time 0. ``limits`` are the capacity in pkt/s
     and the queueing delay of a full buffer in s. ``losers`` says which flows lose packets at an
-    overflow (``queue.drop``). A step lasts at most ``longest_step`` seconds. ``record`` receives
-    the state at each of the times ``time`` (``march.store_samples`` describes its rows).
+    overflow (``queue.drop``). A step lasts at most ``longest_step`` seconds. The function fills in
+    the ``samples``.
     """
     n = flows.rtt.size
     last = 1  # index of the latest entry of the history
-    k = 0  # index of the first of the times ``time`` without a sample
+    k = 0  # index of the first of ``samples.times`` without a sample
     with running(lambda: max(float(past.time[last]), 0.0), ends[1]):
         for end in ends:  # the totals begin anew when the warm-up ends
             totals = Totals(
@@ -248,7 +246,7 @@ def _simulate(
                     past, last = room(senders, past, last)
                 last, k = march(
                     flows, senders, past, last, *limits, drops, losers, end, longest_step, totals,
-                    time, record, k,
+                    samples, k,
                 )  # fmt: skip
     past, last = room(senders, past, last)  # the result keeps no more than is needed
     return totals, Past(*(curve[: last + 1] for curve in past))

@@ -17,36 +17,46 @@ import numpy as np
 
 from vegasmodel.engines.delayed.queue import TINY, drop, drop_probability, queue_step, red_average
 from vegasmodel.engines.delayed.senders import apply_due_events, process_reports, sent_so_far
-from vegasmodel.engines.delayed.state import DropParameters, Past, Senders, Totals, index
+from vegasmodel.engines.delayed.state import DropParameters, Past, Samples, Senders, Totals, index
 from vegasmodel.engines.fluid.records import Flows
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 
 
 @jit
+def note_values(senders: Senders, past: Past, last: int, values: Floats) -> None:
+    """Write what samples show of each flow at present into ``values`` [flow, 5].
+
+    This is the window, the queueing delay that the latest ACK reports, and the packets sent,
+    delivered and lost so far.
+    """
+    for i in range(senders.window.size):
+        values[i, 0], values[i, 1] = senders.window[i], senders.reported_delay[i]
+        values[i, 2], values[i, 4] = past.sent[last, i], past.lost[last, i]
+        values[i, 3] = senders.acked[i] - senders.known_lost[i]
+
+
+@jit
 def store_samples(
-    senders: Senders, past: Past, last: int, before: Floats, k: int, grid: Floats, record: Floats
+    senders: Senders, past: Past, last: int, before: Floats, after: Floats, k: int, samples: Samples
 ) -> int:
     """Store the samples of the step that ends at entry ``last`` of the history.
 
-    A sample is taken at each time of ``grid`` within the step, by linear interpolation between the
-    step's two ends.  It is a row of ``record``: for each flow the window, the queueing delay that
-    the latest ACK reports, and the packets sent, delivered and lost so far; then the queueing delay
-    of the link.  ``before`` has these five values of each flow at the beginning of the step.  ``k``
-    is the index of the first time of ``grid`` without a sample; the result is its new value.
+    A sample is taken at each of ``samples.times`` within the step, by linear interpolation between
+    the step's two ends.  ``before`` has the values of ``note_values`` at the beginning of the step,
+    and ``after`` receives those at its end.  ``k`` is the index of the first time without a sample;
+    the result is its new value.
     """
-    n, end = senders.window.size, past.time[last]
-    while k < grid.size and grid[k] <= end:
-        part = (grid[k] - past.time[last - 1]) / (end - past.time[last - 1])
-        for i in range(n):
-            now = (
-                senders.window[i], senders.reported_delay[i], past.sent[last, i],
-                senders.acked[i] - senders.known_lost[i], past.lost[last, i],
-            )  # fmt: skip
-            for j in range(5):
-                record[k, 5 * i + j] = before[5 * i + j] + part * (now[j] - before[5 * i + j])
+    times, begin, end = samples.times, past.time[last - 1], past.time[last]
+    if k < times.size and times[k] <= end:
+        note_values(senders, past, last, after)
+    while k < times.size and times[k] <= end:
+        part = (times[k] - begin) / (end - begin)
+        for i in range(before.shape[0]):
+            for j in range(before.shape[1]):
+                samples.values[k, i, j] = before[i, j] + part * (after[i, j] - before[i, j])
         old = past.delay[last - 1]
-        record[k, 5 * n] = old + part * (past.delay[last] - old)
+        samples.delay[k] = old + part * (past.delay[last] - old)
         k += 1
     return k
 
@@ -107,36 +117,27 @@ def store_red_average(
     past.mean[new] = red_average(drops, past.mean[last], arrivals + idle, halfway)
 
 
-@jit
-def note_values(senders: Senders, past: Past, last: int, before: Floats) -> None:
-    """Write the five values of each flow at the beginning of a step for ``store_samples``."""
-    for i in range(senders.window.size):
-        before[5 * i], before[5 * i + 1] = senders.window[i], senders.reported_delay[i]
-        before[5 * i + 2], before[5 * i + 4] = past.sent[last, i], past.lost[last, i]
-        before[5 * i + 3] = senders.acked[i] - senders.known_lost[i]
-
-
 @making
 def march(
     flows: Flows, senders: Senders, past: Past, last: int, c: float, s_max: float,
-    drops: DropParameters, losers: int, end: float, longest: float, totals: Totals, grid: Floats,
-    record: Floats, k: int,
+    drops: DropParameters, losers: int, end: float, longest: float, totals: Totals,
+    samples: Samples, k: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Integrate the equations up to time ``end`` by steps of at most ``longest`` seconds.
 
     ``past`` is the history (``Past``), ``last`` the index of its last entry, and ``k`` the index of
-    the first time of ``grid`` without a sample.  Returns the new ``last`` and ``k``.  If the arrays
-    of the history are full, the function returns before ``end``; another call with more room goes
-    on from there.  The caller can then handle signals such as Ctrl-C, which compiled code cannot.
+    the first of ``samples.times`` without a sample.  Returns the new ``last`` and ``k``.  If the
+    arrays of the history are full, the function returns before ``end``; another call with more room
+    goes on from there.  The caller can then handle signals such as Ctrl-C, which compiled code
+    cannot.
 
-    Row k of ``record`` receives a sample of the state at the time ``grid[k]`` (``store_samples``).
     The sums and integrals over the steps are added to ``totals``.
 
     ``losers`` says which flows lose packets at an overflow (``drop``).  ``s_max`` is the queueing
     delay of a full queue in s, and ``drops`` has the parameters of random loss and RED.
     """
     n = senders.window.size
-    arrived, before = np.empty(n), np.zeros(5 * n)
+    arrived, before, after = np.empty(n), np.empty((n, 5)), np.empty((n, 5))
     due = apply_due_events(flows, senders, past.time[last], totals.cuts)  # the next event's time
     while past.time[last] < end and last + 1 < past.time.size:
         t = past.time[last]
@@ -167,6 +168,6 @@ def march(
         totals.queue[1] += now - t
         # 4. The samples in the step, and the events at its end.
         last = new
-        k = store_samples(senders, past, last, before, k, grid, record)
+        k = store_samples(senders, past, last, before, after, k, samples)
         due = apply_due_events(flows, senders, now, totals.cuts)
     return last, k

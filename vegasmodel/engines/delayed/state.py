@@ -75,6 +75,14 @@ class Totals(NamedTuple):
     queue: Floats  # [2] time integral of the waiting packets c s, and the time itself
 
 
+class Samples(NamedTuple):
+    """Samples of the state of senders and queue, in arrays that the simulation fills."""
+
+    times: Floats  # [sample] seconds
+    values: Floats  # [sample, flow, 5] as ``march.note_values`` lists them
+    delay: Floats  # [sample] queueing delay of the link, seconds
+
+
 @jit
 def between(times: Floats, values: Floats, k: int, last: int, t: float) -> float:
     """The value at time t of a curve of the history, by linear interpolation.
