@@ -136,8 +136,7 @@ def _predict(scenario: Scenario, model: str) -> Prediction:
     if model == "rounds" and scenario.random_arrivals:
         return web.stored(scenario)
     if model == "rounds" and len(scenario.members) > MANY_FLOWS:
-        run = dataclasses.replace(scenario.run, runs=1)
-        return predict(dataclasses.replace(scenario, run=run), model)
+        return predict(scenario.replace({"run.runs": 1}), model)
     if model == "fluid":  # it has one link
         return predict(topology.shared(scenario), model)
     return predict(scenario, model)

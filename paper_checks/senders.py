@@ -31,9 +31,8 @@ def _alone(base: Scenario, law: str, rtt: float, max_window: float = math.inf) -
     """
     flow = next(flow for flow in base.flows if flow.law == law)
     flow = dataclasses.replace(flow, name=law, rtt=rtt, max_window=max_window)
-    link = dataclasses.replace(base.links[0], buffer=1000.0)
-    run = dataclasses.replace(base.run, runs=1, start_jitter=0.0)
-    return dataclasses.replace(base, links=(link,), flows=(flow,), run=run)
+    changes = {"link.buffer": 1000.0, "run.runs": 1, "run.start_jitter": 0.0}
+    return base.replace(changes, flows=(flow,))
 
 
 @cache
@@ -43,10 +42,8 @@ def slow_start(base: Scenario, law: str, number: int) -> Scenario:
     By then all ACKs of the round trip have arrived.
     """
     scenario = _alone(base, law, RTT)
-    run = dataclasses.replace(
-        scenario.run, duration=RTT * (number + 0.95), warmup=RTT * (number + 0.5)
-    )
-    return dataclasses.replace(scenario, name=f"{base.name}-{law}-round-{number}", run=run)
+    changes = {"run.duration": RTT * (number + 0.95), "run.warmup": RTT * (number + 0.5)}
+    return scenario.replace(changes, name=f"{base.name}-{law}-round-{number}")
 
 
 @cache
@@ -54,9 +51,8 @@ def timeout(base: Scenario, law: str) -> Scenario:
     """A source with a window of 20 packets that loses all of them, so no ACK reports a loss."""
     scenario = _alone(base, law, 0.2, float(LOST))
     lost = Drop(flow=law, packets=tuple(range(FIRST_LOST, FIRST_LOST + LOST)))
-    link = dataclasses.replace(scenario.links[0], drops=(lost,))
-    run = dataclasses.replace(scenario.run, duration=25.0, warmup=5.0)
-    return dataclasses.replace(scenario, name=f"{base.name}-{law}-timeout", links=(link,), run=run)
+    changes = {"link.drops": (lost,), "run.duration": 25.0, "run.warmup": 5.0}
+    return scenario.replace(changes, name=f"{base.name}-{law}-timeout")
 
 
 def windows(runs: Runs, base: Scenario, law: str, rounds: range) -> list[float]:

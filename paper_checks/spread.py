@@ -12,7 +12,6 @@ is at most ``LARGEST_TOLERANCE`` times the printed value, but at least the round
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -75,10 +74,8 @@ def jittered(scenario: Scenario) -> Scenario:
 
     The runs show whether a result depends on which packet meets the full queue.
     """
-    run = dataclasses.replace(
-        scenario.run, runs=SEEDS, start_jitter=1.0 / scenario.links[0].capacity
-    )
-    return dataclasses.replace(scenario, name=f"{scenario.name}-jittered", run=run)
+    changes = {"run.runs": SEEDS, "run.start_jitter": 1.0 / scenario.links[0].capacity}
+    return scenario.replace(changes, name=f"{scenario.name}-jittered")
 
 
 def one_scenario_per_seed(scenario: Scenario) -> tuple[Scenario, ...]:
@@ -89,11 +86,7 @@ def one_scenario_per_seed(scenario: Scenario) -> tuple[Scenario, ...]:
     """
     moved = jittered(scenario)
     return tuple(
-        dataclasses.replace(
-            moved,
-            name=f"{moved.name}-seed-{seed}",
-            run=dataclasses.replace(moved.run, runs=1, seed=seed),
-        )
+        moved.replace({"run.runs": 1, "run.seed": seed}, name=f"{moved.name}-seed-{seed}")
         for seed in range(1, SEEDS + 1)
     )
 

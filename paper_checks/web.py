@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
-import dataclasses
 import json
 import multiprocessing
 import sys
@@ -75,8 +74,7 @@ def stored(scenario: Scenario) -> Prediction:
 
 def _answer(scenario: Scenario) -> dict[str, Any]:
     """The answer of ``rounds`` as an entry of the file; with one seed, as there are many flows."""
-    run = dataclasses.replace(scenario.run, runs=1)
-    found = predict(dataclasses.replace(scenario, run=run), "rounds")
+    found = predict(scenario.replace({"run.runs": 1}), "rounds")
     results: dict[str, Any] = {key: _digits(getattr(found, key)) for key in RESULTS}
     assumptions = [(a.name, a.holds) for a in found.assumptions]
     return {"name": scenario.name, "assumptions": assumptions} | results

@@ -5,7 +5,6 @@ The records run them in ns-2, and compare the results with those of the paper.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from functools import cache
 from pathlib import Path
@@ -51,20 +50,19 @@ def joining(
     the random part of the delay, and ``until`` the end of the run, both in s.
     """
     base = load(Path(__file__).with_name("arrivals20.toml"))
-    flow = dataclasses.replace(
-        base.flows[0],
-        count=n,
-        alpha=alpha,
-        beta=beta,
-        over_estimate=0.0 if known else "measured",
-        delay_noise=noise,
-    )
-    # the last of 40 sources joins at 78 s
-    run = dataclasses.replace(base.run, duration=until, warmup=min(90.0, until - 1.0))
+    changes = {
+        "flow.count": n,
+        "flow.alpha": alpha,
+        "flow.beta": beta,
+        "flow.over_estimate": 0.0 if known else "measured",
+        "flow.delay_noise": noise,
+        "run.duration": until,
+        "run.warmup": min(90.0, until - 1.0),  # the last of 40 sources joins at 78 s
+    }
     name = f"boutremans-{n}-sources-{alpha:g}-{beta:g}"
     name += f"{'-known' * known}{f'-noise-{1e3 * noise:.3g}-ms' * bool(noise)}"
     name += f"-until-{until:g}-s" * (until != 120.0)
-    return dataclasses.replace(base, name=name, flows=(flow,), run=run)
+    return base.replace(changes, name=name)
 
 
 @cache
@@ -75,11 +73,10 @@ def one_by_one(n: int, alpha: float, every: float) -> Scenario:
     ``every`` seconds after the start of the last source on.
     """
     base = joining(n, alpha, alpha)
-    start = Staggered(first=0.0, every=every)
-    flow = dataclasses.replace(base.flows[0], start=start)
-    run = dataclasses.replace(base.run, runs=10, warmup=n * every, duration=n * every + 60.0)
+    changes = {"flow.start": Staggered(first=0.0, every=every), "run.runs": 10}
+    changes |= {"run.warmup": n * every, "run.duration": n * every + 60.0}
     name = f"boutremans-{n}-sources-{alpha:g}-every-{every:g}-s"
-    return dataclasses.replace(base, name=name, flows=(flow,), run=run)
+    return base.replace(changes, name=name)
 
 
 @cache
@@ -90,7 +87,5 @@ def finite(law: str, buffer: float) -> Scenario:
     flow = vegas
     if law != "vegas":
         flow = Flow(law=law, rtt=vegas.rtt, count=vegas.count, start=vegas.start)
-    link = dataclasses.replace(base.links[0], buffer=buffer)
-    run = dataclasses.replace(base.run, warmup=60.0)
     name = f"boutremans-10-{law}-sources-buffer-{buffer:g}"
-    return dataclasses.replace(base, name=name, links=(link,), flows=(flow,), run=run)
+    return base.replace({"link.buffer": buffer, "run.warmup": 60.0}, name=name, flows=(flow,))

@@ -66,11 +66,8 @@ def with_limit(T: float, B: float, mu: float = MU) -> Scenario:
     capacity, pkt/s.
     """
     base = load(Path(__file__).with_name("figure3.toml"))
-    link = dataclasses.replace(base.links[0], buffer=B, capacity=mu)
-    flows = tuple(dataclasses.replace(f, rtt=T) for f in base.flows)
-    run = dataclasses.replace(base.run, runs=3)
-    name = f"devendictis-T-{1e3 * T:g}-ms-B-{B:g}-mu-{mu:g}"
-    return dataclasses.replace(base, name=name, links=(link,), flows=flows, run=run)
+    changes = {"link.buffer": B, "link.capacity": mu, "flow.rtt": T, "run.runs": 3}
+    return base.replace(changes, name=f"devendictis-T-{1e3 * T:g}-ms-B-{B:g}-mu-{mu:g}")
 
 
 @cache
@@ -93,8 +90,8 @@ def one_span(k: int) -> Scenario:
     """
     base = with_room(0.08, 20.0)
     begin = 200.0 + k * SPAN_LENGTH
-    run = dataclasses.replace(base.run, runs=1, warmup=begin, duration=begin + SPAN_LENGTH)
-    return dataclasses.replace(base, name=f"{base.name}-from-{begin:g}-s", run=run)
+    changes = {"run.runs": 1, "run.warmup": begin, "run.duration": begin + SPAN_LENGTH}
+    return base.replace(changes, name=f"{base.name}-from-{begin:g}-s")
 
 
 @cache
@@ -106,10 +103,9 @@ def vegas_alone(*dropped: int, T: float = 0.08) -> Scenario:
     """
     base = with_limit(T, 20.0)
     drops = (Drop(flow=base.flows[0].name, packets=dropped),) if dropped else ()
-    link = dataclasses.replace(base.links[0], drops=drops)
     run = dataclasses.replace(base.run, runs=1, duration=16.0, warmup=7.0, start_jitter=0.0)
     name = f"devendictis-vegas-alone{'-drop' * bool(dropped)}"
-    return dataclasses.replace(base, name=name, links=(link,), flows=base.flows[:1], run=run)
+    return base.replace({"link.drops": drops}, name=name, flows=base.flows[:1], run=run)
 
 
 def model(T: float, B: float, form: Form, mu: float = MU) -> tuple[float, float]:

@@ -7,7 +7,6 @@ we derived.  A result is left open if it depends on something that the paper doe
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from functools import partial
 
@@ -266,9 +265,8 @@ def _ends_of_window(T: float, runs: Runs) -> tuple[float, float]:
     capacity mu and the RTT T without waiting.  Both windows are from 30 s on.
     """
     base = vegas_alone(T=T)
-    long = dataclasses.replace(base.run, duration=90.0, warmup=30.0)
     name = f"devendictis-vegas-rests-{1e3 * T:g}-ms"
-    window = runs(dataclasses.replace(base, name=name, run=long)).window
+    window = runs(base.replace({"run.duration": 90.0, "run.warmup": 30.0}, name=name)).window
     rest = ALPHA + MU * T
     return float(window[1, 0] - rest), float(window[2, 0] - rest)
 

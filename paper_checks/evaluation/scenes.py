@@ -45,16 +45,16 @@ def pair(
     ``thresholds``: Vegas's alpha and beta.
     """
     base = stored("pair")
-    link = dataclasses.replace(base.links[0], buffer=buffer, queue=queue or DropTail())
+    queue = queue or DropTail()
     flows = (
         _flow(base.flows[0], first, starts[0], BASE_RTT, thresholds),
         _flow(base.flows[1], second, starts[1], BASE_RTT, thresholds),
     )
-    run = dataclasses.replace(base.run, warmup=warmup)
-    name = f"evaluation-{first}-{second}-buffer-{buffer:g}{_suffix(link.queue)}"
+    name = f"evaluation-{first}-{second}-buffer-{buffer:g}{_suffix(queue)}"
     name += f"-X-{1e3 * X:g}-ms{'-late' * (starts != (0.0, 0.0))}-from-{warmup:g}-s"
     name += f"-alpha-{thresholds[0]:g}" * (thresholds != (1.0, 3.0))
-    scenario = dataclasses.replace(base, name=name, links=(link,), flows=flows, run=run)
+    changes = {"link.buffer": buffer, "link.queue": queue, "run.warmup": warmup}
+    scenario = base.replace(changes, name=name, flows=flows)
     return scenario if X == USUAL_DELAY else link_by_link(scenario, (USUAL_DELAY, X))
 
 
@@ -84,13 +84,11 @@ def single(law: str, *, loss: float = 0.0, runs: int = 1) -> Scenario:
     ``loss`` is the probability that a data packet is lost.
     """
     base = stored("single")
-    link = dataclasses.replace(base.links[0], loss=loss)
     flow = dataclasses.replace(
         _flow(base.flows[0], law, 0.0, base.members[0].rtt, (1.0, 3.0)), name=law
     )
-    run = dataclasses.replace(base.run, runs=runs)
     name = f"evaluation-{law}-loss-{loss:g}"
-    return dataclasses.replace(base, name=name, links=(link,), flows=(flow,), run=run)
+    return base.replace({"link.loss": loss, "run.runs": runs}, name=name, flows=(flow,))
 
 
 def forced(law: str, drops: tuple[int, ...], since: float = 0.2, buffer: float = 50.0) -> Scenario:
@@ -101,12 +99,12 @@ def forced(law: str, drops: tuple[int, ...], since: float = 0.2, buffer: float =
     """
     base = single(law)
     lost = (Drop(flow=law, packets=drops),) if drops else ()
-    link = dataclasses.replace(base.links[0], drops=lost, buffer=buffer)
-    run = dataclasses.replace(base.run, duration=2.0, warmup=since)
+    changes = {"link.drops": lost, "link.buffer": buffer}
+    changes |= {"run.duration": 2.0, "run.warmup": since}
     which = "-".join(map(str, drops))
     name = f"evaluation-{law}-drops-{which or 'none'}" + f"-from-{since:g}-s" * (since != 0.2)
     name += f"-buffer-{buffer:g}" * (buffer != 50.0)
-    return dataclasses.replace(base, name=name, links=(link,), run=run)
+    return base.replace(changes, name=name)
 
 
 def _flow(base: Flow, law: str, start: float, rtt: float, thresholds: tuple[float, float]) -> Flow:

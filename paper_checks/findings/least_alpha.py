@@ -5,7 +5,6 @@ The fair alpha is a value of alpha = beta.  Buffers are in packets.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -48,9 +47,8 @@ def short(buffer: int, alpha: int) -> Scenario:
     The link has 187.5 pkt/s, and the RTT is 13.2 ms, so the bandwidth-delay product is 2.5 packets.
     """
     base = pair("vegas", "reno", buffer=float(buffer), thresholds=(float(alpha), float(alpha)))
-    run = dataclasses.replace(base.run, runs=RUNS, start_jitter=0.5)
     name = f"evaluation-fair-buffer-{buffer}-alpha-{alpha}"
-    return dataclasses.replace(base, name=name, run=run)
+    return base.replace({"run.runs": RUNS, "run.start_jitter": 0.5}, name=name)
 
 
 def long(buffer: int, alpha: int) -> Scenario:
@@ -59,13 +57,10 @@ def long(buffer: int, alpha: int) -> Scenario:
     The link has 1080 pkt/s, and the RTT is 80 ms, so the bandwidth-delay product is 86 packets.
     """
     base = load(Path(devendictis.__file__).with_name("figure3.toml"))
-    vegas = dataclasses.replace(base.flows[0], alpha=float(alpha), beta=float(alpha))
-    link = dataclasses.replace(base.links[0], buffer=float(buffer))
-    run = dataclasses.replace(base.run, duration=300.0, warmup=100.0, runs=RUNS)
-    name = f"devendictis-fair-buffer-{buffer}-alpha-{alpha}"
-    return dataclasses.replace(
-        base, name=name, links=(link,), flows=(vegas, *base.flows[1:]), run=run
-    )
+    changes = {"flow.alpha": float(alpha), "flow.beta": float(alpha)}  # of Vegas alone
+    changes |= {"link.buffer": float(buffer)}
+    changes |= {"run.duration": 300.0, "run.warmup": 100.0, "run.runs": RUNS}
+    return base.replace(changes, name=f"devendictis-fair-buffer-{buffer}-alpha-{alpha}")
 
 
 def crossing(alphas: Sequence[float], ratios: Sequence[float]) -> float:

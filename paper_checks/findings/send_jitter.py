@@ -6,7 +6,6 @@ packet each time.  A sender that waits delays each packet by a random time, whic
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -54,9 +53,8 @@ class Conclusion:
 def waiting(scenario: Scenario, runs: int = SEEDS) -> Scenario:
     """The scenario with ``runs`` runs and waits of up to a packet's time at the slowest link."""
     packet = 1 / min(link.capacity for link in scenario.links)
-    flows = tuple(dataclasses.replace(flow, send_jitter=packet) for flow in scenario.flows)
-    run = dataclasses.replace(scenario.run, runs=runs)
-    return dataclasses.replace(scenario, name=f"{scenario.name}-waiting", flows=flows, run=run)
+    changes = {"flow.send_jitter": packet, "run.runs": runs}
+    return scenario.replace(changes, name=f"{scenario.name}-waiting")
 
 
 # --- the numbers that show a conclusion ------------------------------------------------------
@@ -318,8 +316,7 @@ def _answer(conclusion: Conclusion, runs: Runs) -> Answer:
 @cache
 def _rounds(scenario: Scenario) -> Floats:
     """The throughputs by ``rounds``, as means over ``ROUNDS_RUNS`` runs, pkt/s."""
-    run = dataclasses.replace(scenario.run, runs=ROUNDS_RUNS)
-    rates = predict(dataclasses.replace(scenario, run=run), "rounds").throughput
+    rates = predict(scenario.replace({"run.runs": ROUNDS_RUNS}), "rounds").throughput
     assert rates is not None
     return np.asarray(rates)
 

@@ -14,7 +14,6 @@ these words and names:
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -154,11 +153,7 @@ def losses(runs: Runs, scenario: Scenario, law: str, with_router: bool = False) 
     """
     end = scenario.run.seed + (ROUTER_RUNS if with_router else scenario.run.times)  # last seed + 1
     each = (
-        dataclasses.replace(
-            scenario,
-            name=f"{scenario.name}-seed-{seed}",
-            run=dataclasses.replace(scenario.run, runs=1, seed=seed),
-        )
+        scenario.replace({"run.runs": 1, "run.seed": seed}, name=f"{scenario.name}-seed-{seed}")
         for seed in range(scenario.run.seed, end)
     )
     return np.array([loss(runs, one, law, with_router) for one in each])

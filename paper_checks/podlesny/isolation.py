@@ -70,13 +70,9 @@ def dumbbell(ratio: float, kind: Discipline, alpha: int = 1, beta: int = 3) -> S
         dataclasses.replace(newreno, count=round(ratio * N_VEGAS)),
         dataclasses.replace(vegas, alpha=float(alpha), beta=float(beta)),
     )
-    return dataclasses.replace(
-        base,
-        name=f"{base.name}-{kind}-{ratio:g}-alpha-{alpha}-beta-{beta}",
-        links=(dataclasses.replace(base.links[0], queue=queues[kind]),),
-        flows=flows,
-        run=dataclasses.replace(base.run, runs=5 if ratio < 0.5 else 3),
-    )
+    changes = {"link.queue": queues[kind], "run.runs": 5 if ratio < 0.5 else 3}
+    name = f"{base.name}-{kind}-{ratio:g}-alpha-{alpha}-beta-{beta}"
+    return base.replace(changes, name=name, flows=flows)
 
 
 @cache

@@ -171,7 +171,7 @@ def dumbbell(
 
 def single(scenario: Scenario) -> Scenario:
     """The scenario with one run only, since ns-2 takes a minute or so for each at full scale."""
-    return dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, runs=1))
+    return scenario.replace({"run.runs": 1})
 
 
 def one_way(scenario: Scenario) -> Scenario:
@@ -197,9 +197,9 @@ def sudden(kind: Discipline, begin: float, end: float) -> Scenario:
             vegas, name="late vegas", count=FLOWS_PER_CLASS - early, start=20.0
         )
         flows.append(late)
-    run = dataclasses.replace(base.run, duration=end, warmup=begin, runs=3)
+    changes = {"run.duration": end, "run.warmup": begin, "run.runs": 3}
     name = f"podlesny-{kind}-sudden-{begin:g}-to-{end:g}-s"
-    return dataclasses.replace(base, name=name, flows=tuple(flows), run=run)
+    return base.replace(changes, name=name, flows=tuple(flows))
 
 
 @cache

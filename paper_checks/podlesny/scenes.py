@@ -21,23 +21,19 @@ def figure_1(rtt: float, buffer: float = 62.0) -> Scenario:
     ``rtt`` is in s, ``buffer`` in packets, by default as many as the link sends in 250 ms.
     """
     base = load(Path(__file__).with_name("figure1.toml"))
-    flows = tuple(dataclasses.replace(f, rtt=rtt) for f in base.flows)
-    links = (dataclasses.replace(base.links[0], buffer=buffer),)
     name = f"podlesny-figure-1-{1e3 * rtt:g}-ms"
-    if links != base.links:
-        name += f"-buffer-{buffer:g}"
-    return dataclasses.replace(base, name=name, links=links, flows=flows)
+    name += f"-buffer-{buffer:g}" * (buffer != base.links[0].buffer)
+    return base.replace({"flow.rtt": rtt, "link.buffer": buffer}, name=name)
 
 
 @cache
 def windowed(window: float) -> Scenario:
     """One flow whose window stays at ``window`` packets, on figure 1's link, without loss."""
     base = figure_1(0.1)
-    link = dataclasses.replace(base.links[0], buffer=1000.0)
     flow = dataclasses.replace(base.flows[0], max_window=window)
     run = dataclasses.replace(base.run, warmup=20.0, runs=1, ns2_defaults="papers")
     name = f"podlesny-window-{window:g}"
-    return dataclasses.replace(base, name=name, links=(link,), flows=(flow,), run=run)
+    return base.replace({"link.buffer": 1000.0}, name=name, flows=(flow,), run=run)
 
 
 @cache

@@ -352,8 +352,7 @@ def _alone(runs: Runs, n: int, vegas: bool, x: int) -> Floats:
     There are ``RUNS_OF_ONE_LAW`` runs.  ``x`` sets the RTT (``mix``).
     """
     scenario = mix(n, float(vegas), VEGAS_3, RED_HIGH, x)
-    many = dataclasses.replace(scenario.run, runs=RUNS_OF_ONE_LAW)
-    return runs.groups(dataclasses.replace(scenario, run=many)).jain
+    return runs.groups(scenario.replace({"run.runs": RUNS_OF_ONE_LAW})).jain
 
 
 def _fairer(n: int, rtts: tuple[int, ...], runs: Runs) -> Found:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cache
 from pathlib import Path
 
@@ -34,8 +33,6 @@ def two_connections(
     Means are over the time from ``warmup`` seconds on.
     """
     base = load(Path(__file__).with_name("two.toml"))
-    flows = tuple(dataclasses.replace(f, alpha=float(alpha), beta=float(beta)) for f in base.flows)
-    run = dataclasses.replace(base.run, warmup=warmup)
+    changes = {"flow.alpha": float(alpha), "flow.beta": float(beta), "run.warmup": warmup}
     name = f"tsang-vegas-{alpha:g}-{beta:g}-x2-{x2:g}-ms-from-{warmup:g}-s"
-    base = dataclasses.replace(base, name=name, flows=flows, run=run)
-    return link_by_link(base, (USUAL_DELAY, x2 * 1e-3))
+    return link_by_link(base.replace(changes, name=name), (USUAL_DELAY, x2 * 1e-3))
