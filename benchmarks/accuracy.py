@@ -129,14 +129,12 @@ def judge(
     scenario = case(family, index, seed)
     asked = scenario if options.pop("same_draws", False) else with_seed(scenario, OTHER_DRAWS)
     # a mean over as many runs as the measurement has, so that both have the same noise
-    asked = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=len(known["runs"])))
+    asked = asked.replace({"run.runs": len(known["runs"])})
     began = time.process_time()
     prediction = _answer(change(asked) if change else asked, model, options)
     cpu = time.process_time() - began
     if prediction.throughput is None or not np.isfinite(prediction.throughput).all():
-        return Outcome(
-            family, index, error=np.nan, se=np.nan, spread=np.nan, base_error=np.nan, cpu=cpu
-        )
+        return Outcome(family, index, np.nan, np.nan, np.nan, np.nan, cpu)
     rates, runs = np.asarray(prediction.throughput), np.array(known["runs"])
     error_and_se = _ratio_error if family in JUDGED_BY_RATIO else _rate_error
     error, se = error_and_se(scenario, rates, runs)
@@ -146,15 +144,7 @@ def judge(
         by_ns2 = np.array(known["base"], dtype=float) - rtt  # over-estimates, s
         by_model = np.asarray(prediction.base_rtt) - rtt
         base_error = float(np.sqrt(np.mean((by_model - by_ns2) ** 2)) / by_ns2.mean())
-    return Outcome(
-        family=family,
-        index=index,
-        error=error,
-        se=se,
-        spread=spread_of(runs),
-        base_error=base_error,
-        cpu=cpu,
-    )
+    return Outcome(family, index, error, se, spread_of(runs), base_error, cpu)
 
 
 def _ratio_error(scenario: Scenario, rates: np.ndarray, runs: np.ndarray) -> tuple[float, float]:
@@ -274,10 +264,8 @@ def report(
 
 def _true_base(scenario: Scenario) -> Scenario:
     """The scenario in which each Vegas flow knows its propagation delay."""
-    groups = tuple(
-        dataclasses.replace(g, over_estimate=0.0) if g.law == "vegas" else g for g in scenario.flows
-    )
-    return dataclasses.replace(scenario, flows=groups)
+    vegas = [group.name for group in scenario.flows if group.law == "vegas"]
+    return scenario.replace({f"flow.{name}.over_estimate": 0.0 for name in vegas})
 
 
 def _one_recovery(scenario: Scenario) -> Scenario:
@@ -327,7 +315,7 @@ def again(runs: int, keys: Sequence[str], seed: int = SEED) -> None:
     for key in keys:
         family, index = key.split("/")
         scenario = with_seed(case(family, int(index), seed), OTHER_DRAWS)
-        many = dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, runs=runs))
+        many = scenario.replace({"run.runs": runs})
         measured = np.array(ns2.run(many, rtts=False).extra["throughput_runs"])
         model = answer(many, runs=runs)
         capacity = scenario.links[0].capacity

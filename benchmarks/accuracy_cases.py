@@ -179,8 +179,7 @@ def _waiting(family: str) -> Callable[[Rng], Scenario]:
         drawn = FAMILIES[family](rng)
         transmission = 1.0 / drawn.links[0].capacity
         wait = float(np.round(rng.uniform(1e-4, transmission), 6))
-        flows = tuple(dataclasses.replace(flow, send_jitter=wait) for flow in drawn.flows)
-        return dataclasses.replace(drawn, flows=flows)
+        return drawn.replace({"flow.send_jitter": wait})
 
     return draw
 
@@ -200,4 +199,4 @@ def case(family: str, index: int, seed: int = SEED) -> Scenario:
 
 def with_seed(scenario: Scenario, seed: int) -> Scenario:
     """The scenario with this seed, which draws the start times."""
-    return dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, seed=seed))
+    return scenario.replace({"run.seed": seed})

@@ -84,8 +84,7 @@ def in_ns3(scenario: Scenario, more: float = 0.0) -> Scenario:
         )
         for flow in scenario.flows
     )
-    run = dataclasses.replace(scenario.run, duration=80.0, warmup=20.0, runs=2)
-    return dataclasses.replace(scenario, flows=flows, run=run)
+    return scenario.replace({"run.duration": 80, "run.warmup": 20, "run.runs": 2}, flows=flows)
 
 
 def part(scenario: Scenario, rates: Floats) -> float:
@@ -102,8 +101,7 @@ def measured_by_ns2(scenario: Scenario) -> tuple[Scenario, Prediction]:
     """ns-2's answer, and the scenario with the number of runs that it needed."""
     found = ns2.run(scenario, rtts=False)
     if chance(scenario, found.extra["throughput_runs"]) > PRECISE:
-        run = dataclasses.replace(scenario.run, runs=MANY_RUNS)
-        scenario = dataclasses.replace(scenario, run=run)
+        scenario = scenario.replace({"run.runs": MANY_RUNS})
         found = ns2.run(scenario, rtts=False, processes=2)
     return scenario, found
 
@@ -137,9 +135,7 @@ def errors(
         measured = np.asarray(truth.throughput)
         se = chance(scenario, truth.extra["throughput_runs"])
         # the models answer ``asked``, whose start times are not those of the measured runs
-        asked = dataclasses.replace(
-            scenario, run=dataclasses.replace(scenario.run, seed=OTHER_DRAWS)
-        )
+        asked = scenario.replace({"run.seed": OTHER_DRAWS})
         texts = [f"{engine} {np.round(measured)}, {len(truth.extra['throughput_runs'])} runs"]
         for name, model_errors in found.items():
             answer = predict(scenario, "rounds") if name == SAME_STARTS else predict(asked, name)

@@ -104,8 +104,7 @@ def _without_feature(scenario: Scenario) -> Scenario:
 
 def _throughputs(scenario: Scenario, model: str) -> Floats | None:
     """The model's throughputs, with start times of its own; ``None`` if it has no answer."""
-    run = dataclasses.replace(scenario.run, seed=OTHER_DRAWS)
-    return predict(dataclasses.replace(scenario, run=run), model).throughput
+    return predict(scenario.replace({"run.seed": OTHER_DRAWS}), model).throughput
 
 
 def judge(scenario: Scenario) -> tuple[dict[str, float], float]:
@@ -162,8 +161,7 @@ def judge_all(
     for index in range(options.cases):
         scenario = case(kind, family, index, options.seed)
         if options.runs:
-            run = dataclasses.replace(scenario.run, runs=options.runs)
-            scenario = dataclasses.replace(scenario, run=run)
+            scenario = scenario.replace({"run.runs": options.runs})
         errors, two_se = judge(scenario)
         if options.each:
             said = ", ".join(f"{name} {error:.1%}" for name, error in errors.items())

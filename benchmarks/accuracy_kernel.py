@@ -98,16 +98,15 @@ def answered(scenario: Scenario, model: str, starts: str) -> Floats | None:
     the start times of each measured run in turn, and averages over the waits of the senders.
     """
     if starts == "drawn":
-        run = dataclasses.replace(scenario.run, runs=None)
-        return predict(dataclasses.replace(scenario, run=run), model=model).throughput
-    run = dataclasses.replace(scenario.run, runs=WAIT_DRAWS, start_jitter=0.0)
+        return predict(scenario.replace({"run.runs": None}), model=model).throughput
+    changes = {"run.runs": WAIT_DRAWS, "run.start_jitter": 0.0}
     found = []
     for k in range(scenario.run.times):
         flows = tuple(
             dataclasses.replace(group, start=float(start))
             for group, start in zip(scenario.flows, start_times(scenario, k), strict=True)
         )
-        found.append(predict(dataclasses.replace(scenario, flows=flows, run=run), model).throughput)
+        found.append(predict(scenario.replace(changes, flows=flows), model).throughput)
     if any(rates is None for rates in found):
         return None
     return np.mean(np.array(found), axis=0)

@@ -5,7 +5,6 @@ They are runs of the random networks of ``accuracy_cases``.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,12 +62,8 @@ def measure(
                 if not (refine and too_few):
                     continue
                 runs = 20
-            timing = dataclasses.replace(scenario.run, runs=runs)
-            out = ns2.run(
-                dataclasses.replace(scenario, run=timing),
-                processes=processes,
-                rtts=family == "arrivals",
-            )
+            many = scenario.replace({"run.runs": runs})
+            out = ns2.run(many, processes=processes, rtts=family == "arrivals")
             base = None if out.base_rtt is None else np.round(out.base_rtt, 6).tolist()
             stored[key] = {
                 "fingerprint": scenario.fingerprint(),
