@@ -84,7 +84,5 @@ def as_measured(
     ``se`` are the standard errors of ``measured``; those of ``found`` are combined with them. The
     throughputs may differ by ``more`` pkt/s beside.
     """
-    assert found.throughput is not None
-    assert found.throughput_se is not None
     error = np.abs(found.throughput - np.asarray(measured))
     return bool(np.all(error < 3.0 * np.hypot(found.throughput_se, se) + more))

@@ -102,7 +102,6 @@ def printed(package: Path, driver: subprocess.Popen[str]) -> Callable[..., str]:
 
     def ask(cache: str = "", largest: int | None = None) -> str:
         assert driver.stdin is not None
-        assert driver.stdout is not None
         print(json.dumps([str(package.parent), cache, largest]), file=driver.stdin, flush=True)
         line = driver.stdout.readline()
         assert driver.stdout.readline() == "done\n"

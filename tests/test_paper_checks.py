@@ -208,7 +208,6 @@ def test_verdicts_follow_from_the_numbers(checks: list[Check]) -> None:
             assert (check.share > 0.5) == (check.verdict in AGREE), check.item
             continue
         computed, printed = plain(check.computed), plain(check.printed)
-        assert check.tolerance is not None
         assert check.tolerance >= 0
         numbers = all(isinstance(v, (int, float)) for v in [*computed, *printed])
         if numbers and len(computed) == len(printed):
@@ -223,7 +222,6 @@ def test_tolerances_of_numbers_are_small(checks: list[Check]) -> None:
     for check in checks:
         sizes = [abs(v) for v in plain(check.printed) if type(v) in (int, float)]
         if check.verdict != "blocked" and sizes:
-            assert check.tolerance is not None
             digits = max(half_a_unit(v) for v in plain(check.printed))
             assert check.tolerance <= max(0.1 * max(sizes), digits) * (1 + 1e-8), check.item
 
@@ -245,7 +243,6 @@ BY_CHANCE = {
 def test_phase_excuses_nothing_and_passes_nothing(checks: list[Check], item: str) -> None:
     check = next(c for c in checks if (c.paper, c.item) == ("evaluation", item))
     agree = re.search(r"(\d) of 5 seeds agree", check.note)
-    assert agree is not None
     assert int(agree[1]) == BY_CHANCE[item]
     if BY_CHANCE[item] > 2:
         assert check.verdict == "reproduced"
@@ -350,7 +347,6 @@ def test_podlesny_s_losses_say_what_the_scale_changes(checks: list[Check]) -> No
         changes = re.search(
             r"CBQ loses ([\d.]+) % at a fifth of the scale and ([\d.]+) %", check.note
         )
-        assert changes is not None
         assert (float(changes[1]), float(changes[2])) == (fifth[2], full[1])
         assert fifth[2] > 2 * full[1]
         assert max(fifth[2], full[1]) < 1
@@ -463,7 +459,6 @@ def test_no_seed_gives_a_figure_that_is_held_against_a_paper(checks: list[Check]
 def test_seeds_around_a_print_do_not_decide_against_it(values: list[Any], open_: bool) -> None:
     printed = True if isinstance(values[-1], bool) else 2.0
     found = majority_of_seeds(values, printed, 0.05)
-    assert found.share is not None
     assert found.share <= 0.5
     assert bool(found.missing) is open_
 

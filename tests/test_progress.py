@@ -297,7 +297,6 @@ class Interrupted:
     def stop(self, call: str) -> None:
         """Begin an endless call, press Ctrl-C, and see that call, threads and processes end."""
         process = self._process = self._process or self._start()
-        assert process.stdin is not None
         try:
             process.stdin.write(f"{call}\n")
             process.stdin.flush()
@@ -323,14 +322,11 @@ class Interrupted:
         pipe = subprocess.PIPE
         command = [sys.executable, "-c", self._program]
         started = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-        assert started.stdout is not None
         assert started.stdout.readline() == "ready\n"
         return started
 
     def _reply(self, seconds: float) -> str | None:
         """The next line that the process writes; ``None`` if it writes none for ``seconds``."""
-        assert self._process is not None
-        assert self._process.stdout is not None
         ready, _, _ = select.select([self._process.stdout], [], [], seconds)
         return self._process.stdout.readline() if ready else None
 

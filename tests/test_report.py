@@ -267,7 +267,6 @@ def test_the_models_answer_for_themselves() -> None:
     s = with_limit(0.08, 20.0)
     for model in SIMULATED:
         found = by_simulator(model)(s)
-        assert found is not None
         assert found.model == model
         np.testing.assert_array_equal(found.throughput, predict(s, model).throughput)
 

@@ -31,7 +31,6 @@ CLOSED = ("equilibrium", "bands", "arrivals", "arrivals-bonald", "network")
 def test_vegas_alone(model: str, wait: str | None, ns2: float, holds: bool) -> None:
     """A mean wait of 8 ms collects 4 packets, and alpha is 2; ns-2 then leaves the link idle."""
     found = predict(_alone(wait), model)
-    assert found.throughput is not None
     assert (abs(found.throughput[0] / ns2 - 1.0) < 0.1) == holds
     assert _holds(found) is holds
 
@@ -49,7 +48,6 @@ def test_fluid_tests_bursts_that_are_short_beside_the_rtt(variant: str) -> None:
     flow = Flow("vegas", "100 ms", alpha=2, beta=2, send_jitter="8 ms", variant=variant)
     case = Scenario((Link("2000 pkt/s"),), (flow,), run=RUN)
     found = predict(case, "fluid")
-    assert found.throughput is not None
     assert found.throughput[0] > 1.2 * NS2_FAST
     assert _holds(found) is False
     assert _holds(predict(case.replace({"flow.send_jitter": None}), "fluid")) is True
@@ -61,7 +59,6 @@ def test_random_loss(wait: str | None, ns2: float, holds: bool) -> None:
     flow = Flow("vegas", "100 ms", alpha=2, beta=2, send_jitter=wait, variant="ns2")
     link = Link("500 pkt/s", buffer=60, loss=0.005)
     found = predict(Scenario((link,), (flow,), run=Run("160 s", runs=4)), "random-loss")
-    assert found.throughput is not None
     assert (abs(found.throughput[0] / ns2 - 1.0) < 0.1) == holds
     assert _holds(found) is holds
 

@@ -241,17 +241,14 @@ def test_without_a_solution_the_reason_has_the_nearest_value_and_its_noise() -> 
     """The share jumps over 0.3 from one whole buffer to the next, and random waits blur it."""
     noisy = MIXED.replace('send_jitter = "0 s"\n', "")
     found = vm.design(vm.Scenario.from_toml(noisy), "link.buffer", "share:vegas=0.3", within=1e-4)
-    assert found.reason is not None
     assert found.status == "none"
     assert re.search(r"evaluated at \d+ values of link.buffer from 1 pkt to \d+ pkt", found.reason)
     assert "chance may hide a solution" in found.reason
     near = re.search(r"nearest is (0\.\d+) ± (0\.\d+) at (\d+) pkt", found.reason)
-    assert near is not None
     share, error, buffer = map(float, near.groups())
     p = vm.predict(vm.Scenario.from_toml(noisy).replace({"link.buffer": buffer}), "rounds")
     assert figure("share:vegas", p) == pytest.approx(share, rel=1e-4)
     assert abs(share - 0.3) < 5 * error
     far = vm.design(vm.Scenario.from_toml(noisy), "link.buffer", "share:vegas=0.999")
-    assert far.reason is not None
     assert "nearest is 0." in far.reason
     assert "chance" not in far.reason

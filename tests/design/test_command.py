@@ -91,7 +91,6 @@ def test_a_delay_is_of_the_link_that_is_named(
     solution = document["solutions"][0]
     made = vm.Scenario.from_toml(text).replace({"link.b.buffer": solution["value"]})
     queue = vm.predict(made, "rounds").queue_mean
-    assert queue is not None
     assert queue[1] / made.links[1].capacity == pytest.approx(0.02, rel=0.2)
     assert run([*line, "--for", "delay=20ms"]) == 0
     assert "delay:a goes from" in str(json.loads(capsys.readouterr().out)["reason"])

@@ -238,7 +238,6 @@ def test_runs_of_flows_that_arrive_at_random_are_as_many_as_asked() -> None:
     assert one.throughput_se is None
     assert known[0] is None  # the other flows of another run would give other rates
     assert three.extra["runs"] == 3
-    assert three.throughput_se is not None
     assert three.throughput_se.max() > 0.0  # each run draws arrivals of its own
 
 

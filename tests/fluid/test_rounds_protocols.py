@@ -39,8 +39,6 @@ def test_linux_shares_and_base_rtts(name: str) -> None:
             for i, start in enumerate((0.0, second))
         )  # fmt: skip
         found = answer(Scenario((Link(250.0, buffer=1000.0),), flows, run=Run(end, begin)))
-        assert found.throughput is not None
-        assert found.base_rtt is not None
         assert found.throughput[1] / found.throughput.sum() == pytest.approx(share, abs=near)
         assert found.base_rtt[1] == pytest.approx(base, abs=3e-4)
 
@@ -131,8 +129,6 @@ def test_ratio_against_ns2(law: str) -> None:
     runs = Run(150.0, 50.0, runs=1, start_jitter=0.5)
     scenario = Scenario((Link(640.0, buffer=33.0),), pair, run=runs)
     measured, model = ns2.run(scenario, rtts=False).throughput, answer(scenario).throughput
-    assert measured is not None
-    assert model is not None
     assert model[0] / model[1] == pytest.approx(measured[0] / measured[1], rel=0.05)
 
 
@@ -148,8 +144,6 @@ def test_an_ack_after_a_timeout_does_not_make_a_round_trip_of_no_packets() -> No
     flow = Flow("vegas", 0.158, variant="ns2", send_jitter=0.8, delayed_ack=True)
     scenario = Scenario((Link(100.0),), (flow,), run=Run(400.0, 200.0, runs=40))
     found = answer(scenario)
-    assert found.throughput is not None
-    assert found.throughput_se is not None
     error = float(np.hypot(0.053, found.throughput_se[0]))
     assert found.throughput[0] == pytest.approx(3.818, abs=3.0 * error)
     assert error < 0.1

@@ -50,7 +50,6 @@ def test_vegas_whose_first_packet_is_lost_waits_and_measures_a_long_base_rtt_as_
     )
     times = Run(300.0, 100.0, runs=20, seed=1, start_jitter=0.5)
     rates = run(Scenario((Link(408.0, buffer=56.0),), flows, run=times)).throughput_runs
-    assert rates is not None
     vegas, reno = rates[:, :4].mean(axis=1), rates[:, 4:].mean(axis=1)
     assert 4 <= np.sum(vegas > reno) <= 16
     assert vegas.max() > 65.0

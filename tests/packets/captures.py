@@ -420,8 +420,6 @@ def wrong(options: Options, capture: Capture, path: Path) -> tuple[str, str]:
         return f"{len(trace.flows)} flows of {len(truths)}", ""
     size, lengths = trace.get("payload"), np.diff(trace.edges)[:, None]
     rate = trace.get("throughput")
-    assert size is not None
-    assert rate is not None
     got = np.nansum(rate * lengths, axis=0) * size
     found, said = [], "exact"
     for i, truth in enumerate(truths):

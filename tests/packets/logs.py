@@ -271,7 +271,6 @@ def wrong(kind: str, rng: random.Random, path: Path) -> str:
         return f"flows {trace.flows}, not {list(log.delivered)}"
     lengths = np.diff(trace.edges)[:, None]
     rate = trace.get("throughput")
-    assert rate is not None
     size = trace.get("payload") if log.bytes else 1.0
     found = {"delivered": (np.nansum(rate * lengths, axis=0) * size, log.delivered)}
     for name, true in (("retransmits", log.again), ("loss", log.lost)):

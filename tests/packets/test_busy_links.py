@@ -149,7 +149,6 @@ def test_a_full_link_sends_more_small_packets_but_not_more_bytes() -> None:
         "packet_size": [1000.0, 1040.0],
     }
     found = estimate(make("ns2", np.arange(1.0, 61.0), ["a", "b"], figures, links=["l"])).capacity
-    assert found is not None
     mean = 60e6 / rate.sum()  # bytes of a packet
     assert found.value * mean == pytest.approx(1e6, rel=0.005)
 

@@ -37,7 +37,6 @@ def test_a_flow_without_throughput_has_no_share_but_the_others_have() -> None:
     assert partly.shares == {"vegas": 0.0, "<b>": 1.0}
     assert partly.ratios == {"vegas/<b>": None, "<b>/vegas": None}
     assert list(partly.to_dataframe()["share"]) == [0.0, 0.0, 1.0]
-    assert partly.utilization is not None
     assert partly.utilization[0] == pytest.approx(0.6)  # 300 packets of 1000 B of 500 kB/s
     nobody = dataclasses.replace(P, throughput=np.full(3, np.nan))
     assert nobody.shares == {"vegas": None, "<b>": None}

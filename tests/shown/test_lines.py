@@ -117,7 +117,6 @@ def test_a_verdict_on_stability_is_short_on_a_line_and_a_table_elsewhere() -> No
     link = vm.Link("1000 pkt/s", buffer="40 pkt", queue=queue)
     case = vm.Scenario([link], [vm.Flow("reno", "100 ms", name="<b>", count=2)], name="a & b")
     found = vm.stability(case)
-    assert found.stability is not None
     growth, period = found.stability.root.real, found.stability.period
     line = repr(found)
     assert line.startswith(f"<StabilityVerdict of a & b: {'' if found.stable else 'un'}stable, ")

@@ -163,7 +163,6 @@ def test_rounds_and_words_and_counts() -> None:
     crowd = vm.sweep(base, ["flow.vegas.count=1:3:1"], "minicycle")
     assert list(crowd["flow"].values) == ["vegas", "reno"], "a mean flow of each group"
     three = remade(base, a=('law = "vegas"', 'law = "vegas"\ncount = 3'))
-    assert three is not None
     wanted = vm.predict(three, "minicycle").groups
     assert list(crowd["throughput"].values[2]) == pytest.approx(list(wanted.values()))
 
