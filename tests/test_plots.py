@@ -410,6 +410,25 @@ def test_a_group_of_several_flows_has_one_line_in_the_picture_of_a_sweep() -> No
         np.testing.assert_allclose([np.ptp(each[:, 1]) / 4 for each in segments], errors)
 
 
+def test_a_sweep_of_one_field_may_show_one_group_or_several_as_a_sum() -> None:
+    """Of a sum no error is known: the errors of its groups do not add up to it."""
+    flows = [vm.Flow("vegas", "80 ms", name, start=f"{i}0 s") for i, name in enumerate("abc")]
+    data = vm.sweep(vm.Scenario(SWEPT.links, flows), {"link.buffer": [90, 120]}, "arrivals")
+    data["group_share_se"] = (0.1 * data["share"]).rename(flow="group")
+    for group, others, bars in (("b", ["a", "c"], True), ("a+c", ["b"], False)):
+        (ax,) = plots.sweep(data, group).axes
+        drawn = lines(ax)
+        rest = data["share"].sel(flow=others).sum("flow").values
+        (label,) = drawn
+        assert label.startswith(group)
+        np.testing.assert_allclose(drawn[label][:, 1], 1.0 - rest, rtol=1e-12)
+        assert [each.has_yerr for each in ax.containers] == [bars]
+    (ax,) = plots.sweep(data, "law:vegas").axes
+    assert ax.get_ylabel() == "part of the capacity that is used"
+    with pytest.raises(FieldError, match="group: 'd' is not allowed; one of a, b, c, several"):
+        plots.sweep(data, "d")
+
+
 def test_the_share_of_a_single_group_is_no_picture_of_a_sweep() -> None:
     same = vm.Scenario(SWEPT.links, [vm.Flow("vegas", "80 ms", count=2)])
     data = vm.sweep(same, {"link.buffer": [10, 20]}, "equilibrium")
@@ -433,8 +452,6 @@ def test_a_sweep_of_two_fields_is_a_map_of_the_first_group() -> None:
     assert any("share of reno" in ax.get_ylabel() + ax.get_title() for ax in other.axes)
     with pytest.raises(FieldError, match="did you mean 'reno'"):
         plots.sweep(data, "ren")
-    with pytest.raises(FieldError, match="two fields"):
-        plots.sweep(data.isel({"flow.reno.law": 0}), "reno")
 
 
 def test_the_map_of_a_sweep_may_show_several_groups_or_those_of_a_law() -> None:

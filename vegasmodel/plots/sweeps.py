@@ -2,8 +2,9 @@
 
 A group is a ``[[flow]]`` table, which may stand for several flows. A sweep evaluates a model for
 many values of one or more fields of a scenario. If one field varies, there is a curve for each of
-the first 8 groups. If two vary, there is a map of the share of one group. If there is only one
-group, its share is always 1. Then the utilization of the first link is drawn instead.
+the first 8 groups, or for the groups that the caller names. If two vary, there is a map of the
+share of one group. If there is only one group, its share is always 1. Then the utilization of the
+first link is drawn instead.
 """
 
 from __future__ import annotations
@@ -38,20 +39,19 @@ def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
 
     ``data`` is the result of ``vegasmodel.sweep``, or of ``xarray.open_zarr`` on its folder.
 
-    - If one field varies, there is a curve for each of the first 8 groups of flows.  It shows the
-      share that all flows of the group get together.  Error bars show two standard errors of this
-      share if these are known.
+    - If one field varies, a curve shows the share of ``group``: the share that all flows of the
+      group get together.  By default there is a curve for each of the first 8 groups of flows.
+      Error bars show two standard errors of this share if these are known.
     - If two fields vary, a map shows the share of ``group``.  The default is the first group.
-      ``group`` may also be several groups, such as ``"a+b"``, or ``"law:vegas"`` for all groups
-      with this law.
 
-    If there is only one group, its share is always 1.  The plot then shows the utilization of the
-    first link instead.
+    ``group`` may also be several groups, such as ``"a+b"``, or ``"law:vegas"`` for all groups with
+    this law.  If ``group`` has all flows of the sweep, its share is always 1.  The plot then shows
+    the utilization of the first link instead.
 
     Points at which the model predicts nothing are left out; in a map they are grey.
 
-    Raises ``FieldError`` for data that cannot be plotted, such as a sweep over random points.  Also
-    raises it if ``group`` is given although only one field varies, or if there is no such group.
+    Raises ``FieldError`` if there is no such group, and for data that cannot be plotted, such as a
+    sweep over random points.
     """
     if not {"share", "status"} <= set(getattr(data, "data_vars", ())):
         raise FieldError("data", data, "the dataset that vegasmodel.sweep returns")
@@ -62,16 +62,20 @@ def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
         raise FieldError("data", data.attrs["scenario"], "a sweep with an answer at some point")
     names = [GROUP.sub("", str(name)) for name in data["flow"].values]
     shared = names[0] if group is None else group
-    flows = _flows_of(shared, data, names) if group is None or len(fields) == 2 else []
+    flows = _flows_of(shared, data, names)
     if not flows:
         groups = list(dict.fromkeys(names))
-        allowed = f"for a sweep of two fields, one of {', '.join(groups)}, several of them (a+b), "
+        allowed = f"one of {', '.join(groups)}, several of them (a+b), "
         allowed += f"or all with one law (law:LAW){nearest(group, groups)}"
         raise FieldError("group", group, allowed)
     all_flows = len(flows) == len(names)  # whose share is always 1
     title = f"{data.attrs['scenario']}, by {data.attrs['model']}"
     if len(fields) == 1:
-        return _lines(data, fields[0], title, names)
+        groups = list(dict.fromkeys(names))
+        curves = {name: _flows_of(name, data, names) for name in groups[:MAX_CURVES]}
+        if len(groups) > MAX_CURVES and group is None:
+            title += f", {MAX_CURVES} of {len(groups)} groups"
+        return _lines(data, fields[0], title, curves if group is None else {shared: flows})
     share = data["share"].isel(flow=flows).sum("flow", min_count=1)
     shown = (data["utilization"].isel(link=0, drop=True) if all_flows else share).rename("share")
     shown.attrs["packet_size"] = _packet_size(data)
@@ -102,14 +106,13 @@ def _flows_of(group: object, data: xr.Dataset, names: list[str]) -> list[int]:
     return [i for i, name in enumerate(names) if any(name in group_names for group_names in wanted)]
 
 
-def _lines(data: xr.Dataset, field: str, title: str, names: list[str]) -> Figure:
-    """Draw a curve of the share of each of the first groups, over the values of ``field``.
+def _lines(data: xr.Dataset, field: str, title: str, curves: dict[str, list[int]]) -> Figure:
+    """Draw the shares of groups of flows over the values of ``field``.
 
-    ``names`` has the name of each flow's group. If there is only one group, the curve shows the
-    utilization of the first link.
+    ``curves`` has for each curve its name and the indices of its flows. If a curve has all flows,
+    the only curve shows the utilization of the first link.
     """
-    groups = list(dict.fromkeys(names))
-    load = len(groups) == 1  # whether the curve shows the utilization
+    load = any(len(flows) == data.sizes["flow"] for flows in curves.values())
     fig = figure()
     ax = fig.subplots()
     axis = data[field].copy()
@@ -120,11 +123,13 @@ def _lines(data: xr.Dataset, field: str, title: str, names: list[str]) -> Figure
     if load:
         _line(ax, 0, x_places, data["utilization"].isel(link=0).values, None, "load", words=words)
     else:
-        has_errors = "group_share_se" in data  # a sweep stored by an older version has none
-        for i, name in enumerate(groups[:MAX_CURVES]):
-            flows = [k for k, group in enumerate(names) if group == name]
+        # a sweep stored by an older version has no errors; nor has a sum of several groups
+        errors = data.get("group_share_se")
+        for i, (name, flows) in enumerate(curves.items()):
             share = data["share"].isel(flow=flows).sum("flow", min_count=1).values
-            error = 2.0 * data["group_share_se"].sel(group=name).values if has_errors else None
+            error = None
+            if errors is not None and name in errors["group"]:
+                error = 2.0 * errors.sel(group=name).values
             text = f"{name}, {len(flows)} flows together" if len(flows) > 1 else name
             _line(ax, i, x_places, share, error, text, words=words)
     if words:
@@ -134,8 +139,7 @@ def _lines(data: xr.Dataset, field: str, title: str, names: list[str]) -> Figure
         ax.set_xticks(x[ticks], [f"{value:.4g}" for value in x[ticks]])
     elif np.array_equal(x, np.round(x)):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    how_many = f", {MAX_CURVES} of {len(groups)} groups" if len(groups) > MAX_CURVES else ""
-    ax.set_title(plain(title) + how_many, loc="left")
+    ax.set_title(plain(title), loc="left")
     ax.set(xlabel=plain(label), ylim=(0, None))
     ax.set_ylabel("part of the capacity that is used" if load else "part of all bytes delivered")
     tidy(ax)
