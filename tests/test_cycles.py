@@ -156,9 +156,11 @@ def test_a_steady_state_as_plain_data() -> None:
     assert json.loads(failed)["status"] == "no"
 
 
-def test_where_random_waits_hide_a_cycle_the_line_says_what_shows_it() -> None:
+@pytest.mark.parametrize("start_jitter", [0.0, 0.5])
+def test_where_random_waits_hide_a_cycle_the_line_says_what_shows_it(start_jitter: float) -> None:
+    """Random starts do not hide it: the search draws them once."""
     flows = [vm.Flow("vegas", 0.06, alpha=3, beta=3, variant="ns2"), vm.Flow("reno", 0.06)]
-    case = vm.Scenario([vm.Link(1080.0, buffer=20.0)], flows)
+    case = vm.Scenario([vm.Link(1080.0, buffer=20.0)], flows, run=vm.Run(start_jitter=start_jitter))
     found = vm.limit_cycle(case, "fluid")
     assert found.kind == "neither found"
     assert found.hint

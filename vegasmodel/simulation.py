@@ -435,12 +435,14 @@ def _what_may_repeat(scenario: Scenario, continuous: bool) -> str:
     senders, for example by random losses. ``continuous`` says whether the search was by the
     continuous equations of ``fluid``.
     """
-    if scenario.replace({"flow.send_jitter": 0.0}).by_chance:
+    # a motion may repeat after random starts: the search draws them only once
+    started = scenario.replace({"run.start_jitter": 0.0})
+    if started.replace({"flow.send_jitter": 0.0}).by_chance:
         return ""
     if continuous:
-        jitter = ' and send_jitter = "0 s"' if scenario.by_chance else ""
+        jitter = ' and send_jitter = "0 s"' if started.by_chance else ""
         return f'with model = "rounds"{jitter} it may repeat'
-    if scenario.by_chance:
+    if started.by_chance:
         return 'without random waits, send_jitter = "0 s", it may repeat'
     return "a longer search, by a greater longest, may find a period"
 
