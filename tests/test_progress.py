@@ -22,6 +22,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel import measurement
+from vegasmodel.engines import outside
 from vegasmodel.engines.delayed import feedback as delayed
 from vegasmodel.engines.fluid import continuous, cycle, pauses
 from vegasmodel.engines.fluid import run as fluid
@@ -143,6 +144,24 @@ def test_the_line_says_what_goes_on(compiling: bool, said: str) -> None:
     with progress.running(lambda: 258.0, 600.0, lambda: compiling):
         assert said in progress.line(5.0)
         assert progress.line(0.5) == ""
+
+
+def test_the_line_says_that_a_law_of_the_user_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It said "only once after an install", but every process compiles such a law."""
+    vm.register_law("adds-two", lambda f: 2.0)
+    case = vm.Scenario([vm.Link(400.0, buffer=20.0)], [vm.Flow("adds-two", "80 ms")])
+    seen: list[str] = []
+    compiled = outside._compiled_with
+
+    def watched(*arguments: Any) -> Any:
+        with monkeypatch.context() as during:
+            during.setattr(machine_code, "compiling", lambda: True)
+            seen.append(progress.line(9.0))
+        return compiled(*arguments)
+
+    monkeypatch.setattr(outside, "_compiled_with", watched)
+    vm.limit_cycle(case, "fluid")
+    assert set(seen) == {"compiling a law of your own, once in each process: 9 s"}
 
 
 def test_a_search_for_a_steady_state_has_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

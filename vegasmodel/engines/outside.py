@@ -16,7 +16,6 @@ import ctypes
 import functools
 import math
 import re
-import threading
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
@@ -32,6 +31,7 @@ from vegasmodel.laws import reads
 from vegasmodel.laws.faults import LawFault, Record
 from vegasmodel.laws.law import FUNCTIONS, Law, ask, least_answer, must_return, place
 from vegasmodel.laws.source import LARGEST_ANSWER, Source, with_numbers
+from vegasmodel.support.machine_code import a_law
 from vegasmodel.support.numba_shortcuts import without_garbage_collection, without_lock_events
 
 
@@ -66,7 +66,6 @@ def _as_pointer(_: Any, builder: Any, __: Any, args: Any) -> Any:
 _pointer = intrinsic(lambda _, __: (types.CPointer(types.float64)(types.int64), _as_pointer))
 _thread = ctypes.pythonapi.PyThread_get_thread_ident  # ``threading.get_ident`` for compiled code
 _thread.restype, _thread.argtypes = ctypes.c_ulong, ()
-_compiling = threading.Lock()  # held while a rule is compiled
 
 
 class _Compiled(NamedTuple):
@@ -112,7 +111,7 @@ def _compiled(law: Law, name: str) -> _Compiled:
     The rule is compiled anew if something that it reads from outside, such as a global variable,
     has changed (``reads.state``).
     """
-    with _compiling:  # two threads would compile it twice, and one would read the other's record
+    with a_law:  # two threads would compile it twice, and one would read the other's record
         rule, stores = getattr(law, name), law.returns_state(name)
         return _compiled_with(rule, least_answer(name), law.names, stores, reads.state(rule))
 

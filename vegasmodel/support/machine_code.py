@@ -15,6 +15,7 @@ import functools
 import hashlib
 import inspect
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from vegasmodel.support.linked_code import NO_MARKS, Marks
 from vegasmodel.support.whole_program import Part, WholeProgram
 
-__all__ = ["compiled", "compiling", "kept", "part"]
+__all__ = ["a_law", "compiled", "compiling", "compiling_a_law", "kept", "part"]
 
 ROOT = Path(__file__).parents[1]  # the folder of the package
 # a file with one of these words may import modules without an import statement
@@ -76,6 +77,7 @@ def _spare_blas() -> None:
 with contextlib.suppress(ImportError, AttributeError):  # another version of Numba
     _spare_blas()
 _not_cached: list[str] = []  # names of functions that have no cache: no folder can be written
+a_law = threading.Lock()  # held while a function of a user's law is compiled
 _listener = _CompileListener()
 event.register("numba:compile", _listener)
 
@@ -83,6 +85,11 @@ event.register("numba:compile", _listener)
 def compiling() -> bool:
     """Whether Numba is compiling a function at this moment, in any thread."""
     return _listener.depth > 0
+
+
+def compiling_a_law() -> bool:
+    """Whether a thread holds ``a_law``: it compiles a function of a user's law."""
+    return a_law.locked()
 
 
 def kept() -> bool:

@@ -32,6 +32,12 @@ def _compiling() -> bool:
     return module is not None and bool(module.compiling())
 
 
+def _compiling_a_law() -> bool:
+    """Whether Numba is compiling a function of a user's law, whose machine code is never kept."""
+    module = sys.modules.get("vegasmodel.support.machine_code")
+    return module is not None and bool(module.compiling_a_law())
+
+
 def _kept() -> bool:
     """Whether the machine code of the simulators is kept for the next process."""
     module = sys.modules.get("vegasmodel.support.machine_code")
@@ -186,7 +192,9 @@ def line(seconds: float) -> str:
 
 
 def _compiling_text() -> str:
-    """A text that says how often the simulator is compiled."""
+    """A text that says how often the simulator, or a user's law, is compiled."""
+    if _compiling_a_law():
+        return "compiling a law of your own, once in each process"
     return f"compiling, {'only once after an install' if _kept() else COMPILED_EACH_TIME}"
 
 
