@@ -309,6 +309,8 @@ def rough_sums_all(
 
     Many flows are summed in chunks, because threads can compute the chunks in parallel. The link
     has ``n`` flows, from number ``first`` on. ``rough_sums`` explains the other arguments.
+    ``linux`` says whether the flows compute their backlogs as in Linux. ``top`` is the largest
+    over-estimate, ``g`` the gap, and ``work`` scratch space for the sums of the chunks.
     """
     if n <= CHUNK:
         return rough_sums(alpha, x, rtt, linux, top, g, first, first + n)
@@ -368,6 +370,8 @@ def write_all_rates(
 
     Returns the relative error (sum of the rates - c) / c, where c is the link's capacity. The link
     has ``n`` flows, from number ``first`` on. ``write_rates`` explains the other arguments.
+    ``linux`` says whether the flows compute their backlogs as in Linux. ``top`` is the largest
+    over-estimate, ``g`` the gap, and ``work`` scratch space, with a row for each chunk of flows.
     """
     if n <= CHUNK:
         high, low = write_rates(alpha, x, rtt, linux, top, g, rates, first, first + n)
@@ -485,7 +489,8 @@ def first_gap(
 
     The gap is the queueing delay less the largest over-estimate of baseRTT. The three values, in s,
     follow from the capacity ``c`` and the six numbers that ``survey`` returns: ``top``, ``pole``,
-    ``gap_bound``, ``total``, ``moment`` and ``delay_bound``, in this order.
+    ``gap_bound``, ``total``, ``moment`` and ``delay_bound``, in this order. ``linux`` says whether
+    the flows compute their backlogs as in Linux.
     """
     if linux:
         g = max(gap_bound, delay_bound - top)
@@ -575,6 +580,11 @@ def find_gap(
 
     Returns four values: the largest over-estimate in s, the gap in s, the number of passes over the
     flows, and the status.
+
+    The thresholds ``alpha``, the over-estimates ``x`` and the propagation delays ``rtt`` are those
+    of the flows of several links. This link has ``n`` flows, from number ``first`` on, and the
+    capacity ``c``. ``linux`` says whether the flows compute their backlogs as in Linux; ``work`` is
+    scratch space.
     """
     top, pole, gap_bound, alphas, moment, delay_bound = survey_all(
         alpha, x, rtt, linux, c, first, n, work
@@ -612,6 +622,8 @@ def solve_case(
     - the status.
 
     If the status is not DONE, the first three values and all rates are NaN.
+
+    ``linux`` says whether the flows compute their backlogs as in Linux; ``work`` is scratch space.
     """
     top, gap, residual, passes, status = math.nan, math.nan, math.nan, 0, INVALID
     if TINY <= c <= HUGE:

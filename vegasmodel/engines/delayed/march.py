@@ -134,7 +134,8 @@ def march(
     The sums and integrals over the steps are added to ``totals``.
 
     ``losers`` says which flows lose packets at an overflow (``drop``).  ``s_max`` is the queueing
-    delay of a full queue in s, and ``drops`` has the parameters of random loss and RED.
+    delay of a full queue in s, and ``drops`` has the parameters of random loss and RED.  ``c`` is
+    the capacity in pkt/s.
     """
     n = senders.window.size
     arrived, before, after = np.empty(n), np.empty((n, 5)), np.empty((n, 5))

@@ -92,6 +92,9 @@ def queue_step(
     Here c is the capacity in pkt/s, and p (``loss``) is the probability that random loss or RED
     drops a packet.  A_i(t) is the number of packets that flow i has sent by time t, and A_i' is its
     derivative.  A packet of flow i reaches the queue f_i seconds after it is sent.
+
+    ``last`` is the index of the last entry of the history ``past``. ``s_max`` is the queueing delay
+    of a full queue, in s.
     """
     t, s = past.time[last], past.delay[last]
     equal = TINY * h + CLOCK_ERROR * t  # times that differ by less count as equal

@@ -137,7 +137,7 @@ def time_to_change(
     zero, because windows move in other ways after it. Where the secant fails, bisection or a chord
     between points on both sides takes its place. ``trend`` holds approximate first and second time
     derivatives of the queueing delay, ``s_max`` is the delay of a full buffer, and ``last`` says
-    how each window moved in the step before.
+    how each window moved in the step before. ``c`` is the capacity in pkt/s.
     """
     low, high = 0.0, h
     f_low = changed(p, y, active, 0.0, y.now[DELAY], c, last)

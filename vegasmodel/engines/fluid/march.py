@@ -311,6 +311,8 @@ def march(
     ``STUCK`` if cutting the windows cannot end an overflow. After ``pause`` steps of all flows
     together it returns ``PAUSED``; the next call goes on as if there had been no pause
     (``pauses.py``).
+
+    ``c`` is the capacity in pkt/s, and ``s_max`` the queueing delay of a full buffer in s.
     """
     sampled = samples.record_at != 0
     active, new, moves, last, _, _, trail, carried = workspace
@@ -389,7 +391,8 @@ def average_many(
 
     ``losers`` says which flows lose at an overflow (``cut_windows``). The usual length of a step is
     ``fraction`` of the shortest round trip. ``s_max`` [scenario] is the queueing delay in seconds
-    at which the buffer overflows.
+    at which the buffer overflows. The averages are over ``duration`` seconds, after ``warmup``
+    seconds (both [scenario]).
     """
     n = p.rtt.shape[1]
     stop_at_loss, skip = False, True  # cycles that repeat are skipped

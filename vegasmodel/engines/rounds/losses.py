@@ -498,6 +498,8 @@ def _partial(
     window shrinks by n-1 packets (``partial_window_deflation_``). Here the window is ``cwnd`` plus
     ``inflated``, the packets that duplicate ACKs have added. ``inflated`` shrinks first, and stays
     at least 1; what is missing is taken from ``cwnd``.
+
+    The ACKs arrive between the times ``now`` and ``end``, in s.
     """
     deflates = f.partial_deflates  # as in RFC 2582
     if not (deflates and f.partial):

@@ -83,6 +83,8 @@ def check_at_filled(f: Sender, holes: Floats, end: float, sent_twice: float) -> 
 
     If no packet is in flight, the packet that is checked was never sent. As ns-2 has no sending
     time for it, Vegas takes it for overdue, and sends it as a retransmission.
+
+    The ACK arrives at the time ``end``, in s.
     """
     deflate(f)
     restart_timer(f, end)

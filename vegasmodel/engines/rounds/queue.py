@@ -90,9 +90,10 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
         area = 0.5 * (before + after) * span
     # Now ``area`` becomes a number of packets times seconds, instead of work times seconds. And
     # ``full`` is the work at the link if the buffer is just full.
-    if link.mixed:
+    if link.mixed:  # packets of several sizes cross the link
+        # the second argument is the work that the link has sent in the time step
         area = _serve_sizes(link, before + link.rate * span - after, span, busy, capacity)
-        count(link, after)
+        count(link, after)  # sets ``packets_per_work`` by the sizes of the packets left
         # what does not fit is taken from the packets that have just arrived
         arrived, excess = link.rate * span, 0.0  # work; ``excess`` is the part that does not fit
         if arrived > 0.0:
@@ -108,6 +109,7 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
             before_drop = fluid(link)  # packets at the link
             remove_last(link, after - full)
             count(link, full)
+            # the dropped packets came evenly, so on average each is in ``area`` for half the step
             area -= 0.5 * (before_drop - fluid(link)) * span
         else:
             # subtract what lies above the full queue: a triangle, as the queue has grown evenly

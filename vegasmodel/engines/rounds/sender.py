@@ -510,7 +510,8 @@ def _packets_arrive(
 
     ``p`` is a group of packets that travel together. This function is called if no wait and no
     timer ends before the first of these ACKs arrives. ``first`` is the time of this arrival if the
-    receiver does not delay the ACK.
+    receiver does not delay the ACK. ACKs that arrive within about ``step`` seconds from ``now`` on
+    may be processed together.
     """
     if p.first < f.acked and duplicate_waits(f, p):  # the receiver has this packet already
         f.time = delay_duplicate(f, p, now)

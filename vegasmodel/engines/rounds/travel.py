@@ -113,6 +113,9 @@ def _join_class(net: Net, e: int, time: float, group: Group, acks_lost: float) -
     is full. Lost ACKs travel on with the size 0, because the next ACK also acknowledges their
     packets. The lost data packets, ``group.lost``, are behind all these. Returns False if the
     memory for packets in flight is full; the run then fails.
+
+    Hop ``e`` stands for this queue on the path of the flow. The class ``Group`` explains the fields
+    of ``group``, in the order in which they are given here.
     """
     h, fits, g = net.hops[e], True, group
     if g.packets > 0.0 or acks_lost == 0.0:
@@ -186,6 +189,8 @@ def pass_no_packets(
     If the flow sent no packet, ``lost`` is 0. Otherwise ``lost`` packets were lost at earlier
     queues: ``first`` is the number of the first of them, and the last was sent at ``sent_at``.
     Returns False if the memory for packets in flight is full; the run then fails.
+
+    Hop ``e`` stands for the present queue on the flow's path.
     """
     h, nobody = net.hops[e], Group(first, 0.0, lost, 0.0, NEVER, 0, sent_at)
     if net.links[h.link].partner >= 0:  # nothing joins the queue

@@ -167,6 +167,8 @@ def _new_flow(tables, place, fid, src, sport, dst, dport, t):
 
     ``place`` is its slot in the hash table, ``fid`` its flow id (-1 if unknown). The other
     arguments are the nodes and ports of its source and destination.
+
+    ``tables`` (``Tables``) holds a row for each flow that the trace has shown so far.
     """
     f = tables.counts[N_FLOWS]
     tables.counts[N_FLOWS] += 1
@@ -189,6 +191,7 @@ def _new_link(tables, link_slot, from_node, to_node, t):
     """Begin a row for a link that appears at time t; return its number.
 
     ``link_slot`` is its slot in the hash table, ``from_node`` and ``to_node`` are its two nodes.
+    ``tables`` (``Tables``) holds a row for each link that the trace has shown so far.
     """
     number = tables.counts[N_LINKS]
     tables.counts[N_LINKS] += 1
@@ -433,6 +436,8 @@ def _is_source(tables, f, node):
     The source is the first node in the trace that sends the flow's data.  It must also be the node
     in the flow's source address.  A hierarchical address is not compared, because it contains no
     node number.
+
+    ``tables`` (``Tables``) holds what is remembered of each flow, such as its source.
     """
     return node == tables.flow[f, SOURCE] and (
         tables.flow[f, SRC] < 0 or node == tables.flow[f, SRC]
@@ -446,7 +451,8 @@ def _time(tables, bins_end, t):
     The status is ``DONE`` if the time can be used.  Otherwise it says why not: the time is out of
     range, not before ``bins_end`` (the end of the last interval), or earlier than the time of the
     line before.  If it is earlier only by a rounding error, the time of the line before is returned
-    in its place.
+    in its place.  ``tables`` (``Tables``) holds what is remembered of the trace so far, such as
+    this last time.
     """
     if not 0.0 <= t <= MAX_TIME:
         return 0.0, BAD_TIME
@@ -585,6 +591,10 @@ def _line(tables, flow, link, begin, width, buf, i, end):
     A line records an event of a packet or the value of a traced variable.  Empty lines, comments,
     and some lines that ns-2 writes for other purposes are skipped.  Any other line is an error.
     Returns ``DONE``, or the reason why the line cannot be counted.
+
+    ``tables`` (``Tables``) holds what is remembered of the trace so far. ``flow`` and ``link`` are
+    the arrays to which events are added: [quantity, flow or link, interval]. The intervals last
+    ``width`` seconds and start at ``begin``.
     """
     spans = tables.words
     words = split(buf, i, end, spans)

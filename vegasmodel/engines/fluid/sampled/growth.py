@@ -465,6 +465,7 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
 
     Returns whether the packets in flight of any flow have changed. ``smooth`` says whether windows
     change at every instant, as in the papers. The class ``Sender`` explains the fields of ``flow``.
+    ``c`` is the link's capacity in pkt/s.
     """
     moved = False
     for i in range(len(flows)):

@@ -150,6 +150,7 @@ def end_recovery_in_line(flow: Sender, now: LinkState, c: float) -> None:
 
     This model lets the window grow evenly, by one packet per round trip. So that the window reaches
     W + 1 by so many transmission times sooner, the function adds (this number)/L to the window.
+    ``c`` is the link's capacity in pkt/s.
     """
     if not (flow.once_a_round or flow.compares):
         L = length(flow, now, c)

@@ -157,7 +157,8 @@ def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
       for this time, because the sender sends no other before the ACK.
 
     After a loss the receiver acknowledges each packet at once, also while the sender waits for its
-    retransmission timer. ``h`` is the length of the step in seconds.
+    retransmission timer. ``h`` is the length of the step in seconds. ``c`` is the link's capacity
+    in pkt/s.
     """
     delays = flow.undetected <= 0.0 and flow.recovery_left <= 0.0 and not flow.in_slow_start
     delays = delays and flow.timeout_ends <= now.time

@@ -97,7 +97,8 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
     pair if the window is even, and the first one if the window is odd (``queue.hold_back``). The
     least delay of a round trip also comes from these packets.
 
-    Returns the number of packets that all flows send in the step.
+    Returns the number of packets that all flows send in the step. The step lasts ``h`` seconds, and
+    ``c`` is the link's capacity in pkt/s.
     """
     s, arrivals, growth = now.delay, 0.0, 0.0
     for i in range(len(flows)):
@@ -264,11 +265,17 @@ def react_to_loss(
 
 @jit
 def detect_loss(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> bool:
-    """Count down to the detection of the sender's losses; returns whether it reacts to them now."""
+    """Count down to the detection of the sender's losses; returns whether it reacts to them now.
+
+    A step of ``g`` round trips has passed. ``c`` is the link's capacity in pkt/s, and ``smooth``
+    says whether windows change at every instant, as in the papers.
+    """
     if flow.later_delay == NEVER:  # a packet was lost in this step
-        flow.later_delay = now.delay
-    left = to_detection(flow, now, g)  # 0 or negative: it hears of the losses in this step
-    flow.detection_in = max(left, WINDOW_ERROR)  # a recovery in progress ends first
+        flow.later_delay = now.delay  # queueing delay of the packets sent after the lost one
+    # round trips until the sender hears of its losses; 0 or less if it hears of them in this step
+    left = to_detection(flow, now, g)
+    # It is kept above 0: if a recovery is in progress, the sender reacts only when this has ended.
+    flow.detection_in = max(left, WINDOW_ERROR)
     # Too few ACKs come in the recovery to report the loss. Packets that are sent after the recovery
     # cause the duplicate ACKs, a round trip later.
     if left <= 0.0 < flow.recovery_left and too_few(flow, now, c):
