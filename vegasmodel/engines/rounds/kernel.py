@@ -98,21 +98,23 @@ def finish_interval(net: Net, f: Sender) -> bool:
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
-    if f.rate > 0.0:
+    if f.rate > 0.0:  # packets have arrived at the queue at this rate
         end_arrivals(link, f.rate, h.work)
         f.rate = 0.0
     fits = True
     e, now, rtt = f.hop, f.time, f.rtt
+    # ``spread`` packets were sent evenly, from number ``first`` on; ``burst`` leave now
     # packets of this interval with numbers below ``high`` have been sent before
     f.retransmits += min(max(f.high - f.first, 0.0), f.spread + f.burst)
     f.high = max(f.high, f.first + f.spread + f.burst)
     if f.spread > 0.0:
         f.sent += f.spread
+        # none is lost or marked yet; their travel time begins as the RTT of the empty network
         group = Group(f.first, f.spread, 0.0, rtt, rtt, 0, now)
         fits = arrive_evenly(net, e, now, f.since_queue, group)
     elif f.retransmit < 0.0 and f.burst == 0.0:  # the flow has sent nothing
         fits = pass_no_packets(net, e, now, f.first, 0.0, now)
-    if f.retransmit >= 0.0:
+    if f.retransmit >= 0.0:  # the number of a packet to be sent again
         fits = _send_retransmission(net, f) and fits
     f.first += f.spread
     f.sent += f.burst
@@ -159,8 +161,8 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         # time at which it enters the queue (``stamps_departure``). Then the simulated RTT does not
         # include a wait before the queue either.
         sent_at = at if f.stamps_departure else f.left_at
-        took = f.rtt + (at - sent_at)
-        group = Group(f.first, packets, 0.0, took, took, 0, sent_at)
+        took = f.rtt + (at - sent_at)  # the RTT if no packet waits in a queue
+        group = Group(f.first, packets, 0.0, took, took, 0, sent_at)  # none is lost or marked yet
         fits = arrive_at_once(net, f.hop, at, group)
         f.first += packets
         f.burst -= packets

@@ -138,15 +138,16 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
             take_all_for_lost(f, holes)
             _send_missing(f, holes, now)
             return
-    if f.next == 0.0:  # the first round trip of Vegas begins
+    if f.next == 0.0:  # no packet was sent yet: the first round trip of Vegas begins
         f.round_start = now
     if f.event == CONNECTED and f.third_ack:  # the handshake's last ACK leaves before the data
         f.receiver_rtt = _handshake_rtt(net, f)  # from the SYN-ACK to this ACK
         _send_handshake_packet(net, f)
+    # the flow sends ``burst`` packets back to back, from number ``next`` on, and none evenly
     f.event, f.first, f.spread, f.retransmit, f.late = DATA, f.next, 0.0, -1.0, 0.0
     f.burst = min(np.floor(window(f)), f.size - f.next)
-    arm(f, now)
-    if f.jitter > 0.0:
+    arm(f, now)  # the retransmission timer
+    if f.jitter > 0.0:  # the sender waits a random time first
         f.burst = 0.0
         begin_wait(f, holes, now)
     time_one_packet(f)

@@ -9,6 +9,10 @@ simulation of the next queue must not have gone beyond the arrival of the first 
 For this reason each queue has a clock of its own, which runs ``Queue.shift`` seconds behind the
 simulation's clock. The shift is large enough for intervals of up to 1.5 times
 ``Sender.longest_stretch`` seconds, and no interval is longer (``clocks.py``).
+
+The tuple ``Group`` holds, in this order: the number of a group's first packet, how many packets it
+has, how many packets directly behind them were lost, the mean and the least time that its packets
+have travelled, whether one has an ECN mark, and when the last was sent.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -118,6 +122,7 @@ def _join_class(net: Net, e: int, time: float, group: Group, acks_lost: float) -
     of ``group``, in the order in which they are given here.
     """
     h, fits, g = net.hops[e], True, group
+    # the packets that have room, and then the ACKs that are lost; all else is as in ``group``
     if g.packets > 0.0 or acks_lost == 0.0:
         lost = g.lost if acks_lost == 0.0 else 0.0  # directly behind these packets
         joining = Group(g.first, g.packets, lost, g.rtt_mean, g.rtt_min, g.marked, g.sent_at)
@@ -192,6 +197,7 @@ def pass_no_packets(
 
     Hop ``e`` stands for the present queue on the flow's path.
     """
+    # ``nobody`` is a group without packets, behind which ``lost`` packets were lost
     h, nobody = net.hops[e], Group(first, 0.0, lost, 0.0, NEVER, 0, sent_at)
     if net.links[h.link].partner >= 0:  # nothing joins the queue
         return lost == 0.0 or join(net, h.link, e, time, nobody, 0.0, 0.0)
@@ -269,6 +275,7 @@ def _pass_silent(net: Net, e: int, time: float) -> bool:
         h.burst -= count
         return fits
     wait = waiting(net.links, h.link, net.links[h.link].queue + h.work, h.work)
+    # when they reach the next queue, and the mean and the least time travelled until then
     back, spent, least = time + h.to_next + wait, h.rtt + wait, h.rtt_min + wait
     group = Group(h.first, count, lost, spent, least, h.marked, h.sent_at)
     fits = forward_apart(net, e, back, group)

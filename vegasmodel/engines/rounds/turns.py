@@ -196,6 +196,7 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
     ends = p.packets - packets < NOTHING  # nothing is left of the group
     lost, fits = p.lost if ends else 0.0, True
     if p.hop >= 0:  # not the packet of a handshake
+        # the mean time that each of these packets has travelled, the wait here included
         spent = rtt_sum / packets + wait if packets > 0.0 else 0.0
         group = Group(p.first, packets, lost, spent, p.rtt_min + wait, p.marked, p.sent_at)
         fits = forward_apart(net, p.hop, now + net.hops[p.hop].to_next, group)
