@@ -40,7 +40,7 @@ def _run(duration: float = 300.0, warmup: float = 100.0) -> Run:
 def _against(rng: Rng, vegas: int, others: int) -> Scenario:
     """``vegas`` Vegas flows and ``others`` flows of one loss-based law, all with the same RTT."""
     alpha, rtt = float(rng.integers(2, 6)), _time(rng, 0.03, 0.2)
-    link = Link(_capacity(rng), buffer=float(rng.integers(12, 81)))
+    link = Link(capacity=_capacity(rng), buffer=float(rng.integers(12, 81)))
     law = str(rng.choice(LOSS_BASED))
     groups = (
         Flow("vegas", rtt, count=vegas, alpha=alpha, beta=alpha, variant="ns2", send_jitter=0.0),
@@ -76,7 +76,7 @@ def arrivals(rng: Rng) -> Scenario:
         variant="ns2",
         send_jitter=0.0,
     )
-    link = Link(float(np.round(rng.uniform(100, 600))))
+    link = Link(capacity=float(np.round(rng.uniform(100, 600))))
     return Scenario((link,), (group,), run=_run(settled + 200.0, settled))
 
 
@@ -89,7 +89,7 @@ def bands(rng: Rng) -> Scenario:
         groups.append(
             Flow("vegas", rtt, name=f"v{i}", alpha=alpha, beta=beta, variant="ns2", send_jitter=0.0)
         )
-    return Scenario((Link(_capacity(rng)),), tuple(groups), run=_run())
+    return Scenario((Link(capacity=_capacity(rng)),), tuple(groups), run=_run())
 
 
 def losses(rng: Rng) -> Scenario:
@@ -99,14 +99,16 @@ def losses(rng: Rng) -> Scenario:
         Flow(law, _time(rng, 0.03, 0.25), name=f"f{i}", variant="ns2", send_jitter=0.0)
         for i in range(int(rng.integers(2, 5)))
     )
-    link = Link(_capacity(rng), buffer=float(rng.integers(12, 81)))
+    link = Link(capacity=_capacity(rng), buffer=float(rng.integers(12, 81)))
     return Scenario((link,), groups, run=_run())
 
 
 def red(rng: Rng) -> Scenario:
     """One Vegas and one NewReno source under RED."""
     low, alpha, rtt = float(rng.integers(5, 20)), float(rng.integers(2, 6)), _time(rng, 0.03, 0.2)
-    link = Link(_capacity(rng), buffer=100.0, queue=Red(low, 3.0 * low))
+    link = Link(
+        capacity=_capacity(rng), buffer=100.0, queue=Red(min_threshold=low, max_threshold=3.0 * low)
+    )
     groups = (
         Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="ns2", send_jitter=0.0),
         Flow("newreno", rtt, variant="ns2", send_jitter=0.0),
@@ -126,7 +128,7 @@ def crowd(rng: Rng) -> Scenario:
             beta = alpha + float(rng.integers(0, 4))
             flow = dataclasses.replace(flow, alpha=alpha, beta=beta)
         flows.append(flow)
-    link = Link(_capacity(rng), buffer=float(rng.integers(12, 81)))
+    link = Link(capacity=_capacity(rng), buffer=float(rng.integers(12, 81)))
     return Scenario((link,), tuple(flows), run=_run())
 
 
@@ -147,7 +149,7 @@ def round_numbers(rng: Rng) -> Scenario:
         Flow("vegas", rtt, alpha=1.0, beta=3.0, variant="ns2", send_jitter=0.0),
         Flow(str(rng.choice(LOSS_BASED)), rtt, variant="ns2", send_jitter=0.0),
     )
-    return Scenario((Link(capacity, buffer=float(buffer)),), groups, run=_run())
+    return Scenario((Link(capacity=capacity, buffer=float(buffer)),), groups, run=_run())
 
 
 def wide(rng: Rng) -> Scenario:
@@ -158,7 +160,7 @@ def wide(rng: Rng) -> Scenario:
         Flow(law, short, name="short", count=int(rng.integers(1, 4)), variant="ns2", send_jitter=0),
         Flow(law, long, name="long", variant="ns2", send_jitter=0),
     )
-    link = Link(_capacity(rng), buffer=float(rng.integers(12, 81)))
+    link = Link(capacity=_capacity(rng), buffer=float(rng.integers(12, 81)))
     return Scenario((link,), groups, run=_run())
 
 

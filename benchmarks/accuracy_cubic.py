@@ -63,8 +63,10 @@ def case(law: str, index: int, waits: bool = True) -> Scenario:
     if law != "alone":
         other = Flow(law, rtt, name="other", variant="ns2", alpha=alpha, beta=alpha)
         flows.append(dataclasses.replace(other, send_jitter=wait))
-    link = Link(capacity, buffer=buffer)
-    return Scenario((link,), tuple(flows), run=Run(120.0, 40.0, runs=3, start_jitter=0.5))
+    link = Link(capacity=capacity, buffer=buffer)
+    return Scenario(
+        (link,), tuple(flows), run=Run(duration=120.0, warmup=40.0, runs=3, start_jitter=0.5)
+    )
 
 
 def in_ns3(scenario: Scenario, more: float = 0.0) -> Scenario:

@@ -56,7 +56,7 @@ def draw(seed: int, k: int) -> Scenario:
         flow = Flow(law, own_rtt, name=f"{law}-{i}", start=start, variant=variant, send_jitter=0.0)
         flows.append(replace(flow, alpha=alpha, beta=beta) if law == "vegas" else flow)
     capacity = float(np.round(np.exp(rng.uniform(math.log(100.0), math.log(2000.0)))))
-    link = Link(capacity, buffer=float(rng.integers(3, 60)))
+    link = Link(capacity=capacity, buffer=float(rng.integers(3, 60)))
     return Scenario((link,), tuple(flows), run=Run(duration=600.0, warmup=200.0))
 
 

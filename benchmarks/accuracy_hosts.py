@@ -31,7 +31,7 @@ from vegasmodel.predictor import predict
 from vegasmodel.scenario import Flow, Run, Scenario
 
 Rng = np.random.Generator
-RUN = Run(200.0, 60.0, runs=5, start_jitter=0.5)
+RUN = Run(duration=200.0, warmup=60.0, runs=5, start_jitter=0.5)
 SEED, CASES = 1992, 12
 MODELS = ("rounds", "fluid")
 # families of networks in ``accuracy_cases`` that are run here

@@ -41,7 +41,11 @@ def case(band: int, index: int) -> Scenario:
     loss = float(np.round(np.exp(rng.uniform(low, high)), 5))
     alpha = float(rng.integers(1, 6))
     flow = Flow(law, rtt, alpha=alpha, beta=alpha, variant="ns2", send_jitter=0.0)
-    return Scenario((Link(capacity, buffer=buffer, loss=loss),), (flow,), run=Run(300.0, 60.0))
+    return Scenario(
+        (Link(capacity=capacity, buffer=buffer, loss=loss),),
+        (flow,),
+        run=Run(duration=300.0, warmup=60.0),
+    )
 
 
 class Error(NamedTuple):

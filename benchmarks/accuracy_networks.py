@@ -26,7 +26,7 @@ from vegasmodel.packets import ns2
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Run, Scenario
 
 SEED = 2004
-RUN = Run(200.0, 50.0, runs=5, start_jitter=1.0)
+RUN = Run(duration=200.0, warmup=50.0, runs=5, start_jitter=1.0)
 Rng = np.random.Generator
 
 
@@ -55,7 +55,7 @@ def _lot(rng: Rng, laws: tuple[str, str]) -> Scenario:
     ``laws`` are the congestion control of the first group, and that of all others.
     """
     n, count = int(rng.integers(2, 4)), int(rng.integers(1, 4))
-    queue = Red(5.0, 15.0) if rng.random() < 0.25 else DropTail()
+    queue = Red(min_threshold=5.0, max_threshold=15.0) if rng.random() < 0.25 else DropTail()
     links = chain(rng, n, queue)
     long = Flow(
         laws[0], _rtt(rng, 0.08, 0.2), name="long", count=count, variant="ns2", send_jitter=0.0
@@ -89,7 +89,9 @@ def rate_delay(rng: Rng) -> Scenario:
     """Rate-Delay services with ratios of flows as in ``podlesny``, at a twentieth of its scale."""
     n_rate, n_delay = int(rng.integers(2, 16)), int(rng.integers(2, 8))
     capacity = 125.0 * n_delay
-    link = Link(capacity, buffer=float(round(0.25 * capacity)), queue=RateDelay(delay_buffer=0.1))
+    link = Link(
+        capacity=capacity, buffer=float(round(0.25 * capacity)), queue=RateDelay(delay_buffer=0.1)
+    )
     flows = (
         Flow("newreno", 0.1, name="newreno", count=n_rate, variant="ns2", send_jitter=0.0),
         Flow("vegas", 0.1, name="vegas", count=n_delay, variant="ns2", send_jitter=0.0),
@@ -99,7 +101,9 @@ def rate_delay(rng: Rng) -> Scenario:
 
 def both_ways(rng: Rng) -> Scenario:
     """Vegas and Reno in the forward direction; one of them or both also in reverse."""
-    link = Link(float(np.round(rng.uniform(300.0, 900.0))), buffer=float(rng.integers(15, 50)))
+    link = Link(
+        capacity=float(np.round(rng.uniform(300.0, 900.0))), buffer=float(rng.integers(15, 50))
+    )
     back = [("vegas",), ("reno",), ("vegas", "reno")][int(rng.integers(3))]
     rtt = _rtt(rng)
     flows = tuple(
@@ -119,7 +123,9 @@ def both_ways(rng: Rng) -> Scenario:
 
 def both_ways_delayed(rng: Rng) -> Scenario:
     """Loss-based flows in both directions, one to three each, whose receivers delay their ACKs."""
-    link = Link(float(np.round(rng.uniform(300.0, 900.0))), buffer=float(rng.integers(10, 30)))
+    link = Link(
+        capacity=float(np.round(rng.uniform(300.0, 900.0))), buffer=float(rng.integers(10, 30))
+    )
     flows = tuple(
         Flow(
             str(rng.choice(("reno", "newreno", "sack"))),
@@ -138,7 +144,9 @@ def both_ways_delayed(rng: Rng) -> Scenario:
 def packet_sizes(rng: Rng) -> Scenario:
     """Vegas and Reno, one of them with packets of another size."""
     sizes = [500.0, None] if rng.random() < 0.5 else [None, 500.0]
-    link = Link(float(np.round(rng.uniform(300.0, 900.0))), buffer=float(rng.integers(15, 50)))
+    link = Link(
+        capacity=float(np.round(rng.uniform(300.0, 900.0))), buffer=float(rng.integers(15, 50))
+    )
     rtt = _rtt(rng)
     flows = tuple(
         Flow(law, rtt, name=law, packet_size=size, variant="ns2", send_jitter=0.0)
@@ -177,7 +185,7 @@ def rate_delay_any(rng: Rng) -> Scenario:
         delay_buffer=float(np.round(rng.uniform(0.1, 0.6), 2)),
     )
     capacity = float(np.round(rng.uniform(150.0, 1500.0)))
-    link = Link(capacity, buffer=float(rng.integers(15, 90)), queue=queue)
+    link = Link(capacity=capacity, buffer=float(rng.integers(15, 90)), queue=queue)
     return Scenario((link,), tuple(flows), run=RUN)
 
 

@@ -30,8 +30,10 @@ def draw(seed: int, number: int) -> Scenario:
     rng = np.random.default_rng([seed, number])
     alpha, rtt = float(rng.integers(1, 4)), float(np.round(rng.uniform(0.03, 0.15), 4))
     low = float(rng.integers(3, 11))
-    queue = Red(low, 3.0 * low, ecn=number % 2 == 1)
-    link = Link(float(np.round(rng.uniform(300.0, 2000.0))), buffer=20.0 * low, queue=queue)
+    queue = Red(min_threshold=low, max_threshold=3.0 * low, ecn=number % 2 == 1)
+    link = Link(
+        capacity=float(np.round(rng.uniform(300.0, 2000.0))), buffer=20.0 * low, queue=queue
+    )
     flows = (
         Flow(
             "vegas",
@@ -44,7 +46,7 @@ def draw(seed: int, number: int) -> Scenario:
         ),
         Flow("reno", rtt, name="reno", count=int(rng.integers(1, 21))),
     )
-    return Scenario((link,), flows, run=Run(400.0, 100.0, number + 1))
+    return Scenario((link,), flows, run=Run(duration=400.0, warmup=100.0, seed=number + 1))
 
 
 def errors(scenario: Scenario) -> tuple[float, float]:

@@ -48,7 +48,7 @@ compilations = Compilations()
 event.register("numba:compile", compilations)
 import vegasmodel as vm
 model, variant, feature = sys.argv[1:]
-queue = vm.Red(5.0, 15.0) if feature == "red" else vm.DropTail()
+queue = vm.Red(min_threshold=5.0, max_threshold=15.0) if feature == "red" else vm.DropTail()
 rtts = (0.08, 0.12 if feature == "rtts" else 0.08)
 scenario = vm.Scenario(
     links=(vm.Link(capacity=400.0, buffer=20.0, queue=queue),),

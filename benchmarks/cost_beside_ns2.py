@@ -45,13 +45,15 @@ SEED = 4711
 CASES = 101
 MEDIAN_GOAL, EACH_GOAL = 0.1, 0.5  # of the CPU seconds of one run of ns-2
 LOSS_BASED = ("reno", "newreno", "sack")
-RUN = Run(200.0, 50.0)
+RUN = Run(duration=200.0, warmup=50.0)
 Rng = np.random.Generator
 
 
 def _link(rng: Rng, low: int = 12, high: int = 80) -> Link:
     """A random drop-tail link, with a buffer from ``low`` to ``high`` packets."""
-    return Link(float(np.round(rng.uniform(300.0, 2000.0))), buffer=float(rng.integers(low, high)))
+    return Link(
+        capacity=float(np.round(rng.uniform(300.0, 2000.0))), buffer=float(rng.integers(low, high))
+    )
 
 
 def _rtt(rng: Rng, low: float = 0.03, high: float = 0.2) -> float:
@@ -88,7 +90,9 @@ def fast(rng: Rng) -> Scenario:
         Flow(str(law), _rtt(rng, 0.5 * rtt, 2 * rtt), name=f"f{i}", variant="ns2")
         for i, law in enumerate(laws)
     )
-    return Scenario((Link(capacity, buffer=buffer),), flows, run=Run(20.0, 5.0))
+    return Scenario(
+        (Link(capacity=capacity, buffer=buffer),), flows, run=Run(duration=20.0, warmup=5.0)
+    )
 
 
 def delayed_acks(rng: Rng) -> Scenario:
@@ -120,14 +124,18 @@ def small_buffers(rng: Rng) -> Scenario:
 def red(rng: Rng) -> Scenario:
     """15 Vegas and 15 loss-based flows under RED."""
     low = float(rng.integers(5, 20))
-    link = Link(float(np.round(rng.uniform(1000.0, 3000.0))), buffer=100.0, queue=Red(low, 3 * low))
+    link = Link(
+        float(np.round(rng.uniform(1000.0, 3000.0))),
+        buffer=100.0,
+        queue=Red(min_threshold=low, max_threshold=3 * low),
+    )
     return Scenario((link,), (_vegas(rng, count=15), _other(rng, count=15)), run=RUN)
 
 
 def random_loss(rng: Rng) -> Scenario:
     """One Vegas and one loss-based flow; 0.1 to 2 % of the packets are lost at random."""
     loss = float(np.round(np.exp(rng.uniform(np.log(0.001), np.log(0.02))), 5))
-    link = Link(float(np.round(rng.uniform(300.0, 2000.0))), buffer=40.0, loss=loss)
+    link = Link(capacity=float(np.round(rng.uniform(300.0, 2000.0))), buffer=40.0, loss=loss)
     return Scenario((link,), _pair(rng), run=RUN)
 
 
@@ -168,7 +176,9 @@ def rate_delay(rng: Rng) -> Scenario:
     """Rate-Delay services: NewReno in one class, Vegas in the other."""
     rate, delay = int(rng.integers(2, 16)), int(rng.integers(2, 8))
     capacity = 125.0 * delay
-    link = Link(capacity, buffer=float(round(capacity / 4)), queue=RateDelay(delay_buffer=0.1))
+    link = Link(
+        capacity=capacity, buffer=float(round(capacity / 4)), queue=RateDelay(delay_buffer=0.1)
+    )
     flows = (
         Flow("newreno", 0.1, count=rate, variant="ns2"),
         Flow("vegas", 0.1, count=delay, variant="ns2"),
@@ -178,7 +188,9 @@ def rate_delay(rng: Rng) -> Scenario:
 
 def hundred(rng: Rng) -> Scenario:
     """100 flows, half of them Vegas."""
-    link = Link(float(np.round(rng.uniform(2000.0, 6000.0))), buffer=float(rng.integers(100, 400)))
+    link = Link(
+        capacity=float(np.round(rng.uniform(2000.0, 6000.0))), buffer=float(rng.integers(100, 400))
+    )
     return Scenario((link,), (_vegas(rng, count=50), _other(rng, count=50)), run=RUN)
 
 

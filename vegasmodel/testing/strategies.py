@@ -122,4 +122,8 @@ def scenarios(
                 variant=cast("Any", variant),
             )
         )
-    return Scenario(links, tuple(flows), run=Run(60.0, 20.0, draw(st.integers(0, 2**31 - 1))))
+    return Scenario(
+        links,
+        tuple(flows),
+        run=Run(duration=60.0, warmup=20.0, seed=draw(st.integers(0, 2**31 - 1))),
+    )
