@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.helpers import scenario
 from tests.homes import HOME, RENO, VEGAS
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.packets import ns2
+from vegasmodel.scenario import Flow, Link, Run, Scenario
 from vegasmodel.scenario.active_time import active_part
 
 
@@ -276,3 +278,32 @@ def test_fluid_knows_access_links_that_are_fast_or_whose_bursts_lose_nothing(
     case = behind_access("150 pkt/s").replace({key: value, **limit})
     rows = {a.name: a.holds for a in vm.predict(case, "fluid").assumptions}
     assert rows["bottleneck-is-the-link"] is holds
+
+
+@pytest.mark.ns2
+@pytest.mark.parametrize(
+    ("capacity", "rtt", "buffer", "holds"),
+    [(508.5, 0.032, 40.0, False), (257.4, 0.047, 25.0, True)],
+)
+def test_a_motion_without_chance_may_depend_on_estimates(
+    capacity: float, rtt: float, buffer: float, holds: bool
+) -> None:
+    """Without waits one run is exact, but only for exact values; ns-2 shows how starts matter."""
+    flows = (
+        Flow("vegas", rtt, alpha=1.0, beta=3.0, start=0.71, variant="ns2", send_jitter=0.0),
+        Flow("sack", rtt, start=0.47, variant="ns2", send_jitter=0.0),
+    )
+    exact = Scenario((Link(capacity, buffer=buffer),), flows, run=Run(200.0, 60.0))
+    estimated = replace(exact, estimated_from="run.tr")
+    [said] = [
+        note.holds
+        for note in vm.predict(estimated, "rounds").assumptions
+        if note.name == "insensitive-to-starts"
+    ]
+    assert said is holds
+    moved = replace(exact, run=replace(exact.run, start_jitter=rtt, runs=10))
+    runs = ns2.run(moved, rtts=False).extra["throughput_runs"]
+    spread = runs.std(axis=0, ddof=1) / runs.mean(axis=0)
+    assert bool(spread.max() <= 0.1) is holds
+    unknown = [n for n in vm.predict(exact, "rounds").assumptions if n.holds is None]
+    assert [note.name for note in unknown] == ["insensitive-to-starts"]

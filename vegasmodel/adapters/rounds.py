@@ -19,11 +19,13 @@ from vegasmodel.adapters.common import (
 from vegasmodel.adapters.own_laws import own_laws_change, own_laws_repair
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.rounds import answers, phases
-from vegasmodel.results.assumption import sends_after_warm_up
+from vegasmodel.results import scatter
+from vegasmodel.results.assumption import Assumption, sends_after_warm_up
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 NAME = "rounds"
+OTHER_STARTS = 4  # runs with other start times, for a scenario with estimates (``_of_starts``)
 
 
 def answer(scenario: Scenario) -> Prediction:
@@ -32,13 +34,43 @@ def answer(scenario: Scenario) -> Prediction:
     A phase effect occurs if packets of several flows always reach the queue in the same order. The
     same flow then loses packets again and again. Random waits of the senders prevent this. If phase
     effects are possible, the test simulates the scenario again with such waits, or without them if
-    the scenario has them, and compares the results (``phases.effects``).
+    the scenario has them, and compares the results (``phases.effects``). If values of the scenario
+    are estimates, other start times may be tried, too (``_of_starts``).
     """
     found = figures(scenario)
     if not found.applicable:
         return found
     note = phases.effects(scenario, found)
-    return dataclasses.replace(found, assumptions=(*found.assumptions, note))
+    notes = tuple(
+        _of_starts(scenario, found, each) if each.name == "insensitive-to-starts" else each
+        for each in found.assumptions
+    )
+    return dataclasses.replace(found, assumptions=(*notes, note))
+
+
+def _of_starts(scenario: Scenario, found: Prediction, note: Assumption) -> Assumption:
+    """The assumption ``insensitive-to-starts``, tested with other start times where this matters.
+
+    If nothing in a scenario is random, a single run gives the exact outcome, but only if each value
+    of the scenario is exact. A slightly wrong RTT or start time has the same effect as other
+    starts: packets meet the full queue in another order, which may lead to another outcome (see
+    ``phases``). So if values are estimates, the scenario is simulated ``OTHER_STARTS`` more times,
+    with each start delayed at random by up to the longest RTT. In other cases ``note``, what the
+    runs of ``found`` say about the assumption, is the result.
+    """
+    exact = scenario.estimated_from is None
+    if exact or scenario.by_chance or not phases.possible(scenario, found):
+        return note
+    delay = max(member.rtt for member in scenario.members)
+    run = dataclasses.replace(scenario.run, start_jitter=delay, runs=OTHER_STARTS)
+    moved = dataclasses.replace(scenario, run=run)
+    others = answers.answer(moved)
+    if others.extra.get("status", "done") != "done":
+        return note
+    rates = np.vstack([found.extra["throughput_runs"][:1], others.extra["throughput_runs"]])
+    tested = scatter.insensitive(moved, rates)
+    detail = f"starts were moved by up to {delay:.3g} s in all runs but the first; {tested.detail}"
+    return dataclasses.replace(tested, detail=detail)
 
 
 def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Prediction:
