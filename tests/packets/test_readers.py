@@ -446,3 +446,23 @@ def test_a_trace_of_ns2_that_ends_within_a_line_lacks_this_line(tmp_path, kept):
         read(saved(tmp_path, b"".join(lines[:-1]) + lines[-1][:kept] + b"\n"))
     with pytest.raises(TraceError, match="line 1: found '"):
         read(saved(tmp_path, lines[0][:20]), "ns2_tr")
+
+
+@pytest.mark.parametrize("part", [0.01, 0.1, 0.3, 0.6, 0.9, 0.99])
+def test_a_trace_of_ns3_that_ends_within_a_line_lacks_this_line(tmp_path, part):
+    lines = samples.ns3_ascii(RUN).splitlines(keepends=True)
+    assert all(line.endswith(b")\n") for line in lines)
+    whole = read(saved(tmp_path, b"".join(lines[:-1])))
+    assert "whole-file" not in whole.doubts
+    begun = lines[-1][: max(int(part * len(lines[-1])), 1)]
+    cut = read(saved(tmp_path, b"".join(lines[:-1]) + begun))
+    assert cut.data.identical(whole.data)
+    assert cut.doubts == whole.doubts | {
+        "whole-file": "the file ends within a line, which is left out"
+    }
+    # only the line break is missing: the line is whole
+    ended = read(saved(tmp_path, b"".join(lines)))
+    assert read(saved(tmp_path, b"".join(lines)[:-1])).data.identical(ended.data)
+    assert "whole-file" not in ended.doubts
+    with pytest.raises(TraceError, match="line 1: found '"):
+        read(saved(tmp_path, lines[0][:10]), "ns3_ascii")

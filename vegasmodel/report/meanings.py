@@ -236,7 +236,7 @@ ASSUMPTIONS = MappingProxyType(
         "every-event": "the kernel's event log lost no event",
         "data-captured": "the capture holds the data of every flow whose ACKs it holds",
         "whole-file": "the file is complete: a capture ends with a whole frame, a table with a "
-        "whole row, a trace of ns-2 with a whole line",
+        "whole row, a trace of ns-2 or ns-3 with a whole line",
         "whole-headers": "frames hold their whole TCP header",
         "whole-rtt": "the whole RTT can be measured at the place of the capture",
         "steady-clock": "the capture's clock never went back",

@@ -44,14 +44,24 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole ascii trace of ns-3.  If a line is wrong, a ``TraceError`` names it."""
+    """Read the whole ascii trace of ns-3.  If a line is wrong, a ``TraceError`` names it.
+
+    A whole line ends with the closing parenthesis of the packet's last part.  If the last of
+    several lines does not, and has no line break either, it was cut off, for example because ns-3
+    was stopped.  It is left out, and the trace's ``doubts`` say so.
+    """
     connections = Connections(source, increasing_times=True)
     queues = _Queues(source, connections.bins)
     # flow -> the node and the device where it is counted: the first that sends its data
     counted_at: dict[Key, tuple[str, str | None]] = {}
+    events = False  # whether the file has had a line with an event
     for number, text in source.lines():
         if not text or text[0] == "#":
             continue
+        if events and source.unended and not text.endswith(")"):
+            source.cut_short = True
+            break
+        events = True
         line = _LINE.match(text)
         if line is None:
             source.fail(
@@ -93,6 +103,8 @@ def read(source: Source) -> Trace:
             and counted_at.get(key[::-1]) == device_here
         ):
             connections.ack(key[::-1], packet.ack, stamp=packet.stamp, ident=packet.ident)
+    cut = "the file ends within a line, which is left out"
+    doubts = {"whole-file": cut} if source.cut_short else {}
     return connections_trace.make(
         connections,
         "ns3",
@@ -100,6 +112,7 @@ def read(source: Source) -> Trace:
         {"format": "ns-3 ascii"},
         ("sent", "retransmits", "loss", "acks"),
         links=list(queues.number),
+        doubts=doubts,
     )
 
 
