@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,31 @@ def test_rates_of_a_flow_that_is_complete_before_the_end_say_over_which_time_the
         assert run(["predict", str(path), "--model", "rounds"]) == 0
         said = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
         assert (said in capsys.readouterr().out) == told
+
+
+def test_each_model_that_all_asks_has_a_row_or_a_reason(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "two.toml"
+    path.write_text(
+        '[[link]]\ncapacity = "100 pkt/s"\nbuffer = "20 pkt"\n'
+        '[[flow]]\nlaw = "reno"\nrtt = "80 ms"\n[run]\nduration = "30 s"\nwarmup = "9 s"\n'
+    )
+    assert run(["predict", str(path), "--model", "all", "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)["results"]
+    silent = {each["model"]: each["reason"] for each in results if not each["applicable"]}
+    assert len(silent) > 3
+    for command in (["predict", str(path)], ["ratio", "--capacity", "100pkt/s", "reno"]):
+        assert run([*command, "--model", "all"]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        for model in silent:
+            assert re.search(rf"{model}\b[^.:]* ha(s|ve) no answer: ", text)
+    assert run(["predict", str(path), "--model", "all"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert all(f" no answer: {reason}." in text for reason in silent.values())
+    # by default the closed forms that have no answer are not named
+    assert run(["predict", str(path), "--model", "fluid"]) == 0
+    assert "no answer" not in capsys.readouterr().out
 
 
 def test_a_hint_names_the_models_that_can_answer(

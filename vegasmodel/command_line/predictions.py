@@ -89,11 +89,13 @@ def ratio(
         flows, capacity=capacity, rtt=rtt, buffer=buffer, packet_size=packet_size, loss=loss
     )
     check_errors(scenario, errors)
-    results = _predictions(scenario, names)
-    results = _worth_showing(results, model)  # in the JSON document too
+    every = _predictions(scenario, names)
+    results = _worth_showing(every, model)  # in the JSON document too
     hint = _hint(scenario, results)
     _show(scenario, results, json=json, plot=plot, hint=hint, errors=errors)
     _tell_of_simulators(results, asked=bool(model) or json)
+    if not json:
+        _tell_why(every, results, model)
 
 
 @click.command()
@@ -138,9 +140,8 @@ def predict(
     case = run_often(inputs.load(scenario, laws), runs)
     check_errors(case, errors)
     bounds = _bounds(require, case)
-    results = _predictions(case, names)
-    if not json:
-        results = _worth_showing(results, model)
+    every = _predictions(case, names)
+    results = every if json else _worth_showing(every, model)
     hint = _hint(case, results)
     verdicts = _verdicts(bounds, case, results)
     _show(
@@ -154,6 +155,8 @@ def predict(
         verdicts=verdicts,
     )
     _tell_of_simulators(results, asked=bool(model) or json)
+    if not json:
+        _tell_why(every, results, model)
     _fall_short(verdicts)
 
 
@@ -320,7 +323,7 @@ def _predictions(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
 
 
 def _worth_showing(results: list[Prediction], asked: Sequence[str]) -> list[Prediction]:
-    """The predictions out of ``results`` that a command prints.
+    """The predictions out of ``results`` that a command prints in its tables.
 
     If the user asked for models by name (``asked``), all are printed.  By default and for ``all``,
     those with throughputs are printed.  Two kinds are printed even without throughputs, so that the
@@ -365,6 +368,20 @@ def _tell_of_simulators(results: Sequence[Prediction], *, asked: bool) -> None:
     if not asked and any(result.applicable for result in results):
         simulators = " and ".join(SIMULATED)
         console.paragraphs([f"Closed forms only; --model all adds the simulators {simulators}."])
+
+
+def _tell_why(
+    every: Sequence[Prediction], shown: Sequence[Prediction], asked: Sequence[str]
+) -> None:
+    """Print why the predictions out of ``every`` that are not ``shown`` have no throughputs.
+
+    There is one line for each reason. Nothing is printed unless the user ``asked`` for all models.
+    """
+    from vegasmodel.report import console
+    from vegasmodel.report.notes import notes
+
+    if "all" in asked:
+        console.paragraphs(notes([each for each in every if each not in shown]))
 
 
 def _limit(text: str) -> float:
