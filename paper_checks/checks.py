@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, get_args
 
 from paper_checks.runs import NoRun, Runs
 
@@ -26,6 +26,7 @@ __all__ = [
     "formula",
     "from_printed_numbers",
     "judge",
+    "of_runs",
     "open_question",
     "rises",
     "rounding",
@@ -162,6 +163,18 @@ class Record:
 
 # A record of a printed formula, evaluated with numbers that we chose
 formula = partial(Record, kind="equation", prints=FORMULA_AT_OUR_NUMBERS)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def of_runs(function: Callable[Concatenate[Runs, P], T]) -> Callable[P, Callable[[Runs], T]]:
+    """Decorate ``function``, whose first argument is ``runs``: it gets the other arguments first.
+
+    A call with these other arguments returns the ``compute`` function of a record.
+    """
+    return lambda *arguments, **options: lambda runs: function(runs, *arguments, **options)
 
 
 def rounding(unit: float) -> float:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from paper_checks.checks import Found, Value, distance, rounding
+from paper_checks.checks import Found, Value, distance, of_runs, rounding
 from paper_checks.runs import Runs
 from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.scenario import Scenario
@@ -105,8 +105,8 @@ def for_each_seed(
 
 def majority_of_seeds(
     values: Sequence[Value],
-    printed: Value,
-    tolerance: float,
+    printed: Value = True,
+    tolerance: float = 0.0,
     detail: str = "",
     described: Value = None,
 ) -> Found:
@@ -146,56 +146,46 @@ def _within_chance(values: Sequence[Value], printed: Value) -> bool:
     return bool(abs(np.mean(runs) - target) <= chance)
 
 
+@of_runs
 def median_of_seeds(
-    scenario: Scenario, statistic: Statistic, printed: float, unit: float
-) -> Callable[[Runs], Found]:
-    """Make a record's function, which computes the median of ``statistic`` over the seeds.
+    runs: Runs, scenario: Scenario, statistic: Statistic, printed: float, unit: float
+) -> Found:
+    """The median of ``statistic`` over the seeds, whose starts move a little.
 
     ``statistic`` is a function of the throughputs of one run.  The majority of the seeds decides
     whether the printed value is reproduced.  ``unit`` is that of the last printed digit.
     """
-
-    def compute(runs: Runs) -> Found:
-        """The median of the statistic over the seeds, whose starts move a little."""
-        described = statistic(runs(scenario).throughput[0])  # of the run whose starts do not move
-        rows = runs(jittered(scenario)).throughput  # [seed, flow] pkt/s
-        values = np.array([statistic(row) for row in rows])
-        detail = (
-            f"Over the seeds {values.min():.4g} to {values.max():.4g}; the run as described "
-            f"{described:.4g}."
-        )
-        tolerance = tolerance_by_spread(values, unit=unit, printed=printed)
-        return majority_of_seeds(
-            values.tolist(),
-            printed=printed,
-            tolerance=tolerance,
-            detail=detail,
-            described=described,
-        )
-
-    return compute
+    described = statistic(runs(scenario).throughput[0])  # of the run whose starts do not move
+    rows = runs(jittered(scenario)).throughput  # [seed, flow] pkt/s
+    values = np.array([statistic(row) for row in rows])
+    detail = (
+        f"Over the seeds {values.min():.4g} to {values.max():.4g}; the run as described "
+        f"{described:.4g}."
+    )
+    tolerance = tolerance_by_spread(values, unit=unit, printed=printed)
+    return majority_of_seeds(
+        values.tolist(),
+        printed=printed,
+        tolerance=tolerance,
+        detail=detail,
+        described=described,
+    )
 
 
+@of_runs
 def mean_of_runs(
-    scenario: Scenario, statistic: Statistic, printed: float, unit: float
-) -> Callable[[Runs], Found]:
-    """Make a record's function, which computes the mean of ``statistic`` over the scenario's runs.
+    runs: Runs, scenario: Scenario, statistic: Statistic, printed: float, unit: float
+) -> Found:
+    """The mean of ``statistic`` over the scenario's runs.
 
     It is for scenarios in which something is random, such as losses, so that their runs differ even
     if starts do not move.  ``unit`` is that of the last printed digit.
     """
-
-    def compute(runs: Runs) -> Found:
-        """The mean of the statistic over the runs of the scenario."""
-        values = np.array([statistic(row) for row in runs(scenario).throughput])
-        detail = f"Over the seeds {values.min():.4g} to {values.max():.4g}."
-        chance = 2 * float(values.std(ddof=1)) * (1 + 1 / len(values)) ** 0.5
-        tolerance = max(
-            rounding(unit), min(rounding(unit) + chance, LARGEST_TOLERANCE * abs(printed))
-        )
-        return Found(float(values.mean()), tolerance, detail)
-
-    return compute
+    values = np.array([statistic(row) for row in runs(scenario).throughput])
+    detail = f"Over the seeds {values.min():.4g} to {values.max():.4g}."
+    chance = 2 * float(values.std(ddof=1)) * (1 + 1 / len(values)) ** 0.5
+    tolerance = max(rounding(unit), min(rounding(unit) + chance, LARGEST_TOLERANCE * abs(printed)))
+    return Found(float(values.mean()), tolerance, detail)
 
 
 def difference_and_error(one: Floats, other: Floats) -> tuple[float, float]:

@@ -29,7 +29,16 @@ from paper_checks.boutremans.scenes import (
     joining,
 )
 from paper_checks.boutremans.theory import advantage, harmonic, recursion
-from paper_checks.checks import Found, Record, Value, distance, open_question, rises, rounding
+from paper_checks.checks import (
+    Found,
+    Record,
+    Value,
+    distance,
+    of_runs,
+    open_question,
+    rises,
+    rounding,
+)
 from paper_checks.runs import Measured, Runs
 from vegasmodel.metrics import Floats, jain
 
@@ -56,8 +65,11 @@ VARIANCE_WITHOUT_UNIT = (
 )
 
 
-def _at_each_noise(statistic: Statistic, printed: Value = True, tolerance: float = 0.0) -> Compute:
-    """Make a record's function, which computes ``statistic`` for several sizes of the noise.
+@of_runs
+def _at_each_noise(
+    runs: Runs, statistic: Statistic, printed: Value = True, tolerance: float = 0.0
+) -> Found:
+    """The value of ``statistic``, which is also computed for other sizes of the noise.
 
     The noise is the random part of the delay, and the paper states no unit for its variance.  So
     the statistic is computed for each standard deviation in ``DEVIATIONS``.  The record's value is
@@ -65,29 +77,21 @@ def _at_each_noise(statistic: Statistic, printed: Value = True, tolerance: float
     has the value ``printed``, within ``tolerance``.  If it has this value for any of them, a
     difference at 9.5 ms shows nothing about the paper, since the size of the noise decides.
     """
-
-    def compute(runs: Runs) -> Found:
-        """The statistic with noise of the standard deviation ``NOISE_DEVIATION``.
-
-        The result's detail says with which noise the statistic agrees with the print.
-        """
-        # by the standard deviation of the noise, s
-        found = {sigma: statistic(sigma, runs) for sigma in DEVIATIONS}
-        agreeing, differing = list[str](), list[str]()  # standard deviations, ms
-        for sigma in sorted(found):
-            near = distance(found[sigma].value, printed) <= tolerance
-            (agreeing if near else differing).append(f"{1e3 * sigma:.2g}")
-        text = (
-            "Of the standard deviations 0, 5, 9.5, 20 and 76 ms these agree: "
-            f"{', '.join(agreeing) or 'none'}; these do not: {', '.join(differing) or 'none'}."
-        )
-        return dataclasses.replace(
-            found[NOISE_DEVIATION],
-            detail=f"{found[NOISE_DEVIATION].detail} {text}".strip(),
-            missing=VARIANCE_WITHOUT_UNIT if agreeing else "",
-        )
-
-    return compute
+    # by the standard deviation of the noise, s
+    found = {sigma: statistic(sigma, runs) for sigma in DEVIATIONS}
+    agreeing, differing = list[str](), list[str]()  # standard deviations, ms
+    for sigma in sorted(found):
+        near = distance(found[sigma].value, printed) <= tolerance
+        (agreeing if near else differing).append(f"{1e3 * sigma:.2g}")
+    text = (
+        "Of the standard deviations 0, 5, 9.5, 20 and 76 ms these agree: "
+        f"{', '.join(agreeing) or 'none'}; these do not: {', '.join(differing) or 'none'}."
+    )
+    return dataclasses.replace(
+        found[NOISE_DEVIATION],
+        detail=f"{found[NOISE_DEVIATION].detail} {text}".strip(),
+        missing=VARIANCE_WITHOUT_UNIT if agreeing else "",
+    )
 
 
 def base_rtts(measured: Measured) -> Floats:

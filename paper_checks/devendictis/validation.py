@@ -7,13 +7,12 @@ we derived.  A result is left open if it depends on something that the paper doe
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from scipy.optimize import brentq
 
-from paper_checks.checks import Found, Record, by_theory, open_question, rises, rounding
+from paper_checks.checks import Found, Record, by_theory, of_runs, open_question, rises, rounding
 from paper_checks.devendictis import whole_minicycles
 from paper_checks.devendictis.figure_4 import figure_4
 from paper_checks.devendictis.scenes import (
@@ -178,33 +177,29 @@ def figure_3() -> list[Record]:
     ]
 
 
-def _nearest_ratio(B: float, printed: float) -> Callable[[Runs], Found]:
-    """Make a record's function, which computes the model's ratio Vegas/Reno at the buffer ``B``.
+@of_runs
+def _nearest_ratio(runs: Runs, B: float, printed: float) -> Found:
+    """The model's ratio Vegas/Reno at the buffer ``B``, over all T the nearest to the print.
 
     The paper does not state T.  So the value is the ratio at the T at which it is nearest to
     ``printed``: if even this ratio differs from the print, no T gives it.  The result's detail has
     the ratios of the model over all T, and those of ns-2.
     """
-
-    def compute(runs: Runs) -> Found:
-        """The model's ratio Vegas/Reno that is nearest to the printed one, over all T."""
-        by_form = {form: ratios(B, form) for form in FORMS}
-        text = "; ".join(f"{f} form {r.min():.3f} to {r.max():.3f}" for f, r in by_form.items())
-        # P_Vegas/P_Reno of appendix A, at any T; LAM is lambda, Vegas's factor at a loss
-        by_appendix = (1 + LAM) / (3 * (1 - LAM))
-        # the text states a threshold of 5; appendix A holds below it
-        tried = np.append(by_form["printed"], by_appendix) if B <= 5 else by_form["printed"]
-        nearest = tried[np.argmin(abs(tried - printed))]
-        packets, text_ns2 = _by_ns2(B, runs)
-        return Found(
-            float(nearest),
-            detail=f"Above the threshold, over all T: {text}; below it, by appendix A and for any "
-            f"T: {by_appendix:.3f}. {text_ns2}{_rounded_ratios(B)}",
-            packets=packets,
-            missing=_where_rounding_gives(B, printed),
-        )
-
-    return compute
+    by_form = {form: ratios(B, form) for form in FORMS}
+    text = "; ".join(f"{f} form {r.min():.3f} to {r.max():.3f}" for f, r in by_form.items())
+    # P_Vegas/P_Reno of appendix A, at any T; LAM is lambda, Vegas's factor at a loss
+    by_appendix = (1 + LAM) / (3 * (1 - LAM))
+    # the text states a threshold of 5; appendix A holds below it
+    tried = np.append(by_form["printed"], by_appendix) if B <= 5 else by_form["printed"]
+    nearest = tried[np.argmin(abs(tried - printed))]
+    packets, text_ns2 = _by_ns2(B, runs)
+    return Found(
+        float(nearest),
+        detail=f"Above the threshold, over all T: {text}; below it, by appendix A and for any "
+        f"T: {by_appendix:.3f}. {text_ns2}{_rounded_ratios(B)}",
+        packets=packets,
+        missing=_where_rounding_gives(B, printed),
+    )
 
 
 def _where_rounding_gives(B: float, printed: float) -> str:

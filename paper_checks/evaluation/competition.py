@@ -11,7 +11,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable
 
-from paper_checks.checks import Found, Record, from_printed_numbers
+from paper_checks.checks import Found, Record, from_printed_numbers, of_runs
 from paper_checks.evaluation.figures import (
     BUFFERS_OF_3_3_2,
     LOSS_BASED,
@@ -120,39 +120,35 @@ def competition() -> list[Record]:
     ]
 
 
-def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
-    """Make a record's function, which finds the buffer at which ``law`` and Vegas get the same.
+@of_runs
+def _crossing(runs: Runs, law: str, printed: float) -> Found:
+    """The buffer at which ``law`` and Vegas get the same, as the median over the seeds.
 
     With a smaller buffer Vegas gets more, with a larger one less.  ``printed`` is the buffer that
     the paper states.  Buffers are in packets; ns-2 runs those of the paper's chart
     (``BUFFERS_OF_3_3_2``).
     """
-
-    def compute(runs: Runs) -> Found:
-        """The buffer at which ``law`` and Vegas get the same, as the median over the seeds."""
-        scenes = [pair(law, "vegas", buffer=B) for B in BUFFERS_OF_3_3_2]
-        values = for_each_seed(runs, scenes, _buffer_of_equality)
-        means = [runs(jittered(scene)).mean for scene in scenes]
-        # at each buffer: by which part of the link ``law`` gets more than Vegas
-        leads = [float(of_law - of_vegas) / CAPACITY for of_law, of_vegas in means]
-        text = ", ".join(f"{lead:+.2f}" for lead in leads)
-        by_seeds = ", ".join("none" if v is None else f"{v:.1f}" for v in values)
-        # the same buffer by the runs whose start times are not random
-        described = _buffer_of_equality(*(runs(scene).throughput[0] for scene in scenes))
-        crossing = "none" if described is None else f"{described:.2f}"
-        detail = (
-            f"Seeds: {by_seeds}; the runs as described: {crossing}. {law}'s mean share of the link "
-            f"less that of Vegas, at buffers of 4, 7, 10, 15, 50: {text}."
-        )
-        return majority_of_seeds(
-            values,
-            printed=printed,
-            tolerance=LARGEST_TOLERANCE * printed,
-            detail=detail,
-            described=described,
-        )
-
-    return compute
+    scenes = [pair(law, "vegas", buffer=B) for B in BUFFERS_OF_3_3_2]
+    values = for_each_seed(runs, scenes, _buffer_of_equality)
+    means = [runs(jittered(scene)).mean for scene in scenes]
+    # at each buffer: by which part of the link ``law`` gets more than Vegas
+    leads = [float(of_law - of_vegas) / CAPACITY for of_law, of_vegas in means]
+    text = ", ".join(f"{lead:+.2f}" for lead in leads)
+    by_seeds = ", ".join("none" if v is None else f"{v:.1f}" for v in values)
+    # the same buffer by the runs whose start times are not random
+    described = _buffer_of_equality(*(runs(scene).throughput[0] for scene in scenes))
+    crossing = "none" if described is None else f"{described:.2f}"
+    detail = (
+        f"Seeds: {by_seeds}; the runs as described: {crossing}. {law}'s mean share of the link "
+        f"less that of Vegas, at buffers of 4, 7, 10, 15, 50: {text}."
+    )
+    return majority_of_seeds(
+        values,
+        printed=printed,
+        tolerance=LARGEST_TOLERANCE * printed,
+        detail=detail,
+        described=described,
+    )
 
 
 def _wins(winner: str, loser: str, B: float, red: bool) -> Record:
@@ -214,9 +210,7 @@ def _share_grows(law: str, red: bool) -> Callable[[Runs], Found]:
             f"Mean share of the link at buffers of 4, 7, 10, 15, 50: {text}. In {steady} of the "
             "seeds it never falls from one of these buffers to the next."
         )
-        return majority_of_seeds(
-            for_each_seed(runs, scenes, rises), printed=True, tolerance=0.0, detail=detail
-        )
+        return majority_of_seeds(for_each_seed(runs, scenes, rises), detail=detail)
 
     return with_both_starts(with_each_red(compute) if red else compute)
 
@@ -292,27 +286,23 @@ OTHER_THRESHOLDS = (
 )
 
 
+@of_runs
 def _both_thresholds(
-    compute: Callable[[Runs], Found], claim: Callable[[Floats], bool], B: float
-) -> Callable[[Runs], Found]:
-    """Make a function like ``compute``, that of a record of figure 8, but with two more thresholds.
+    runs: Runs, compute: Callable[[Runs], Found], claim: Callable[[Floats], bool], B: float
+) -> Found:
+    """The result of ``compute``, that of a record of figure 8, with two more thresholds tried.
 
-    ``compute`` has alpha = 1 and beta = 3, at the buffer ``B``.  The extended function also says in
-    its detail for how many seeds ``claim`` holds with alpha = 3 and beta = 6.  If it holds for most
-    seeds, a difference from the print shows nothing, since the paper does not state the thresholds.
+    ``compute`` has alpha = 1 and beta = 3, at the buffer ``B``.  The result's detail also says for
+    how many seeds ``claim`` holds with alpha = 3 and beta = 6.  If it holds for most seeds, a
+    difference from the print shows nothing, since the paper does not state the thresholds.
     """
-
-    def both(runs: Runs) -> Found:
-        """The result of ``compute``, with that for alpha 3 and beta 6 in its detail."""
-        found, tried = compute(runs), runs(jittered(trio(B, (3.0, 6.0))))
-        rates = ", ".join(f"{r * MBIT_PER_PACKET:.3f}" for r in tried.mean)
-        agree = sum(claim(row) for row in tried.throughput)  # number of seeds
-        alike = " within 10 %" if claim is _equal_within_10_percent else ""
-        text = f"{TRIED_NOTE}{rates} Mbit/s, {agree} of 5 seeds{alike}."
-        missing = found.missing or (OTHER_THRESHOLDS if agree > 2 else "")
-        return dataclasses.replace(found, detail=f"{found.detail} {text}", missing=missing)
-
-    return both
+    found, tried = compute(runs), runs(jittered(trio(B, (3.0, 6.0))))
+    rates = ", ".join(f"{r * MBIT_PER_PACKET:.3f}" for r in tried.mean)
+    agree = sum(claim(row) for row in tried.throughput)  # number of seeds
+    alike = " within 10 %" if claim is _equal_within_10_percent else ""
+    text = f"{TRIED_NOTE}{rates} Mbit/s, {agree} of 5 seeds{alike}."
+    missing = found.missing or (OTHER_THRESHOLDS if agree > 2 else "")
+    return dataclasses.replace(found, detail=f"{found.detail} {text}", missing=missing)
 
 
 def _equal_within_10_percent(rates: Floats) -> bool:

@@ -19,6 +19,7 @@ from paper_checks.checks import (
     formula,
     from_printed_numbers,
     in_every_case,
+    of_runs,
     rises,
     rounding,
 )
@@ -50,32 +51,24 @@ BUFFERS_OF_3_2_3 = (10.0, 15.0, 20.0, 30.0, 50.0)  # buffers of the charts in se
 LOSS_BASED = ("reno", "sack")
 
 
-def holds(
-    scenario: Scenario, claim: Callable[[Floats], bool], names: str
-) -> Callable[[Runs], Found]:
-    """Make a record's function, which tests whether a claim on throughputs holds for most seeds.
+@of_runs
+def holds(runs: Runs, scenario: Scenario, claim: Callable[[Floats], bool], names: str) -> Found:
+    """Whether a claim on throughputs holds for most seeds.
 
     In a run of each seed, the sources' starts move by up to one packet's time.  ``claim`` is a
     function of the throughputs of one run, in pkt/s.  The result's detail has the throughputs in
     Mbit/s; ``names`` are the sources' names for it.
     """
-
-    def compute(runs: Runs) -> Found:
-        """Whether ``claim`` holds for the throughputs in the runs of most seeds."""
-        values = for_each_seed(runs, [scenario], lambda rates: bool(claim(rates)))
-        means = ", ".join(f"{rate * MBIT_PER_PACKET:.3f}" for rate in runs(jittered(scenario)).mean)
-        text = f"{names}: {means} Mbit/s on average."
-        if isinstance(scenario.links[0].queue, Red):
-            # RED drops at random, so the run whose starts do not move is no special case
-            return majority_of_seeds(values, printed=True, tolerance=0.0, detail=text)
-        rates = runs(scenario).throughput[0]
-        described = ", ".join(f"{rate * MBIT_PER_PACKET:.3f}" for rate in rates)
-        text += f" The run as described: {described} Mbit/s."
-        return majority_of_seeds(
-            values, printed=True, tolerance=0.0, detail=text, described=bool(claim(rates))
-        )
-
-    return compute
+    values = for_each_seed(runs, [scenario], lambda rates: bool(claim(rates)))
+    means = ", ".join(f"{rate * MBIT_PER_PACKET:.3f}" for rate in runs(jittered(scenario)).mean)
+    text = f"{names}: {means} Mbit/s on average."
+    if isinstance(scenario.links[0].queue, Red):
+        # RED drops at random, so the run whose starts do not move is no special case
+        return majority_of_seeds(values, detail=text)
+    rates = runs(scenario).throughput[0]
+    described = ", ".join(f"{rate * MBIT_PER_PACKET:.3f}" for rate in rates)
+    text += f" The run as described: {described} Mbit/s."
+    return majority_of_seeds(values, detail=text, described=bool(claim(rates)))
 
 
 # --- figure 1: four drops in one window ------------------------------------------------------
@@ -211,7 +204,7 @@ def _reno_leaves_more_unused(runs: Runs) -> Found:
     parts = [unused(runs(jittered(scene)).mean) for scene in scenes]
     text = f"Unused on average: reno {parts[0]:.2f} %, vegas {parts[1]:.2f} %."
     return dataclasses.replace(
-        majority_of_seeds(values, printed=True, tolerance=0.0, detail=text),
+        majority_of_seeds(values, detail=text),
         undecided=NO_OSCILLATION,
     )
 
@@ -304,38 +297,32 @@ def _almost_twice(runs: Runs) -> Found:
     return dataclasses.replace(found, undecided=word)
 
 
-def _figure_3a(law: str) -> Callable[[Runs], Found]:
-    """Make the function that computes the ratio of figure 3a from runs of ns-2, for a record.
+@of_runs
+def _figure_3a(runs: Runs, law: str) -> Found:
+    """The ratio of figure 3a, that of the rates of two sources of ``law``, from runs of ns-2.
 
-    It is the ratio of the rates of two sources of ``law``. The second source starts 0.5 s after the
-    first.  The result's detail also has the rates if both start at 0, and the ratios with other
-    buffers.  If another buffer gives the printed ratio, a difference shows nothing, since the paper
-    does not state the buffer.
+    The second source starts 0.5 s after the first.  The result's detail also has the rates if both
+    start at 0, and the ratios with other buffers.  If another buffer gives the printed ratio, a
+    difference shows nothing, since the paper does not state the buffer.
     """
-    compute = median_of_seeds(same_law(law, 1e-3), ratio, printed=1.0, unit=0.1)
+    found = median_of_seeds(same_law(law, 1e-3), ratio, printed=1.0, unit=0.1)(runs)
     buffers = (6.0, 8.0, 15.0, 50.0)
-
-    def both(runs: Runs) -> Found:
-        """The ratio of the sources' rates; the detail has those for other starts and buffers."""
-        found = compute(runs)
-        rates = ", ".join(f"{r * MBIT_PER_PACKET:.3f}" for r in runs(pair(law, law)).throughput[0])
-        text = (
-            "In the paper the second source starts 0.5 s later; if both start at 0, ns-2 gives "
-            f"{rates} Mbit/s."
-        )
-        others = [
-            ratio(runs(pair(law, law, buffer=B, starts=(0.0, 0.5))).throughput[0]) for B in buffers
-        ]
-        by_buffer = ", ".join(f"{B:g}: {r:.3f}" for B, r in zip(buffers, others, strict=True))
-        text += (
-            " The buffer, 10, is inferred from table 2. The ratio with other buffers, one run "
-            f"each: {by_buffer}."
-        )
-        close = any(abs(other - 1.0) <= (found.tolerance or 0.0) for other in others)
-        missing = "The paper does not state the buffer, and it decides." if close else found.missing
-        return dataclasses.replace(found, detail=f"{found.detail} {text}", missing=missing)
-
-    return both
+    rates = ", ".join(f"{r * MBIT_PER_PACKET:.3f}" for r in runs(pair(law, law)).throughput[0])
+    text = (
+        "In the paper the second source starts 0.5 s later; if both start at 0, ns-2 gives "
+        f"{rates} Mbit/s."
+    )
+    others = [
+        ratio(runs(pair(law, law, buffer=B, starts=(0.0, 0.5))).throughput[0]) for B in buffers
+    ]
+    by_buffer = ", ".join(f"{B:g}: {r:.3f}" for B, r in zip(buffers, others, strict=True))
+    text += (
+        " The buffer, 10, is inferred from table 2. The ratio with other buffers, one run "
+        f"each: {by_buffer}."
+    )
+    close = any(abs(other - 1.0) <= (found.tolerance or 0.0) for other in others)
+    missing = "The paper does not state the buffer, and it decides." if close else found.missing
+    return dataclasses.replace(found, detail=f"{found.detail} {text}", missing=missing)
 
 
 # --- figure 5 and section 3.2.3 --------------------------------------------------------------
@@ -360,12 +347,7 @@ def figure_5() -> Record:
         medians = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in scenes]
         text = ", ".join(f"{v:.3g}" for v in medians)
         found = for_each_seed(runs, scenes, both_rise)
-        return majority_of_seeds(
-            found,
-            printed=True,
-            tolerance=0.0,
-            detail=f"Medians, reno, then sack, at each X: {text}.",
-        )
+        return majority_of_seeds(found, detail=f"Medians, reno, then sack, at each X: {text}.")
 
     return Record(
         "figure 5, Reno's and SACK's bias grows with X",
@@ -406,9 +388,7 @@ def _ratio_falls_with_buffer(law: str, red: bool) -> Callable[[Runs], Found]:
         values = for_each_seed(runs, chart, lambda *r: ratio(r[-1]) < ratio(r[0]))
         medians = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in chart]
         text = ", ".join(f"{v:.3g}" for v in medians)
-        return majority_of_seeds(
-            values, printed=True, tolerance=0.0, detail=f"Medians at 10, 15, 20, 30, 50: {text}."
-        )
+        return majority_of_seeds(values, detail=f"Medians at 10, 15, 20, 30, 50: {text}.")
 
     return with_each_red(compute) if red else compute
 
@@ -430,10 +410,7 @@ def _fairer_with_red(runs: Runs) -> Found:
     counts = for_each_seed(runs, [*droptail, *red], fairer)
     text = ", ".join(map(str, counts))
     return majority_of_seeds(
-        [k == n for k in counts],
-        printed=True,
-        tolerance=0.0,
-        detail=f"RED is fairer in {text} of {n} cases.",
+        [k == n for k in counts], detail=f"RED is fairer in {text} of {n} cases."
     )
 
 

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import cast
 
-from paper_checks.checks import Found, Value, agrees
+from paper_checks.checks import Found, Value, agrees, of_runs
 from paper_checks.runs import Measured, Runs
 from vegasmodel.scenario import Scenario
 
@@ -57,41 +57,31 @@ class _OneByOne:
         return self._runs.unspaced(one_by_one(scenario))
 
 
-def with_both_starts(
-    compute: Callable[[Runs], Found], printed: Value = True
-) -> Callable[[Runs], Found]:
-    """Make a function that calls ``compute``, a record's function, with each of two start times.
+@of_runs
+def with_both_starts(runs: Runs, compute: Callable[[Runs], Found], printed: Value = True) -> Found:
+    """The result of ``compute``, a record's function, with each of two start times.
 
-    In one call all sources start at 0, in the other one after the other.  The result is undecided
-    if only one of the two values agrees with the printed one, because the paper does not say when
-    sources start.
+    First all sources start at 0, and then one after the other.  The result is undecided if only one
+    of the two values agrees with the printed one, because the paper does not say when sources
+    start.
     """
-
-    def each(runs: Runs) -> Found:
-        """The value with all starts at 0; undecided if the start times decide."""
-        at_once, apart = compute(runs), compute(cast("Runs", _OneByOne(runs)))
-        text = f"All at 0: {at_once.detail} 0.5 s apart: {apart.detail}"
-        return _both(at_once, apart, printed, text, "The starts decide", *TWO_STARTS)
-
-    return each
+    at_once, apart = compute(runs), compute(cast("Runs", _OneByOne(runs)))
+    text = f"All at 0: {at_once.detail} 0.5 s apart: {apart.detail}"
+    return _both(at_once, apart, printed, text, "The starts decide", *TWO_STARTS)
 
 
-def with_both_timers(compute: Callable[[Runs], Found], printed: Value) -> Callable[[Runs], Found]:
-    """Make a function that calls ``compute``, a record's function, with ns-2's old and new timers.
+@of_runs
+def with_both_timers(runs: Runs, compute: Callable[[Runs], Found], printed: Value) -> Found:
+    """The result of ``compute``, a record's function, with ns-2's old and new timers.
 
     The new ones are those of ns-2 2.35.  The result is undecided if only one of the two values
     agrees with the printed one, because the paper does not name its version of ns-2.
     """
-
-    def each(runs: Runs) -> Found:
-        """The value with the older timers; undecided if the timers decide."""
-        older, later = compute(runs), compute(cast("Runs", runs.later_timers))
-        text = f"{older.detail} With 2.35's timers {later.value:.4g}, +- {later.tolerance:.2g}: "
-        text += later.detail
-        names = "the older timers", "the timers of 2.35"
-        return _both(older, later, printed, text, "ns-2's timers decide", *names)
-
-    return each
+    older, later = compute(runs), compute(cast("Runs", runs.later_timers))
+    text = f"{older.detail} With 2.35's timers {later.value:.4g}, +- {later.tolerance:.2g}: "
+    text += later.detail
+    names = "the older timers", "the timers of 2.35"
+    return _both(older, later, printed, text, "ns-2's timers decide", *names)
 
 
 def _both(one: Found, other: Found, printed: Value, text: str, what: str, *names: str) -> Found:

@@ -27,7 +27,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import cast
 
-from paper_checks.checks import Found, Value, agrees
+from paper_checks.checks import Found, Value, agrees, of_runs
 from paper_checks.runs import Measured, Runs
 from vegasmodel.queues import DropTail
 from vegasmodel.scenario import Scenario
@@ -62,29 +62,23 @@ class _OtherRed:
         return self._runs(scenario) if plain else self._other(scenario)
 
 
-def with_each_red(
-    compute: Callable[[Runs], Found], printed: Value = True
-) -> Callable[[Runs], Found]:
-    """Make a function that calls ``compute``, a record's function, with three settings of RED.
+@of_runs
+def with_each_red(runs: Runs, compute: Callable[[Runs], Found], printed: Value = True) -> Found:
+    """The result of ``compute``, a record's function, with three settings of RED.
 
     The value is that with the first setting, ns-2's older defaults.  The result is undecided if
     some of the settings give the printed value and some do not.
     """
-
-    def each(runs: Runs) -> Found:
-        """The value with ns-2's older defaults of RED; undecided if RED's settings decide."""
-        found = {
-            OLDER: compute(runs),
-            NEWER: compute(cast("Runs", _OtherRed(runs, runs.automatic))),
-            UNSPACED: compute(cast("Runs", _OtherRed(runs, runs.unspaced))),
-        }
-        text = " ".join(f"By {name}: {result.detail}" for name, result in found.items())
-        agreeing = [name for name, result in found.items() if agrees(result, printed)]
-        undecided = ""
-        if 0 < len(agreeing) < len(found):
-            those = " and with ".join(agreeing)
-            undecided = f"RED's settings decide: the print comes out only with {those}."
-        missing = next((result.missing for result in found.values() if result.missing), "")
-        return dataclasses.replace(found[OLDER], detail=text, undecided=undecided, missing=missing)
-
-    return each
+    found = {
+        OLDER: compute(runs),
+        NEWER: compute(cast("Runs", _OtherRed(runs, runs.automatic))),
+        UNSPACED: compute(cast("Runs", _OtherRed(runs, runs.unspaced))),
+    }
+    text = " ".join(f"By {name}: {result.detail}" for name, result in found.items())
+    agreeing = [name for name, result in found.items() if agrees(result, printed)]
+    undecided = ""
+    if 0 < len(agreeing) < len(found):
+        those = " and with ".join(agreeing)
+        undecided = f"RED's settings decide: the print comes out only with {those}."
+    missing = next((result.missing for result in found.values() if result.missing), "")
+    return dataclasses.replace(found[OLDER], detail=text, undecided=undecided, missing=missing)

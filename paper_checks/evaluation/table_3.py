@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, agrees, from_printed_numbers, rounding
+from paper_checks.checks import Found, Record, agrees, from_printed_numbers, of_runs, rounding
 from paper_checks.evaluation.scenes import PROPAGATION, pair
 from paper_checks.runs import Runs
 from paper_checks.spread import (
@@ -59,8 +59,9 @@ def _readings(law: str, X: float) -> dict[str, Scenario]:
     }
 
 
-def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
-    """Make a record's function, which computes a cell of table 3, ACK1/ACK2, from runs of ns-2.
+@of_runs
+def _by_reading(runs: Runs, law: str, X: float, printed: float) -> Found:
+    """A cell of table 3, ACK1/ACK2, from runs of ns-2.
 
     The paper does not say when the sources of table 3 start, nor from when on packets count.  A
     reading is a choice of both (``_readings``).  The ratio is that with the first of four readings,
@@ -68,39 +69,34 @@ def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
     readings give the printed ratio.  If none does, the result's detail also has ratios with other
     settings.
     """
-
-    def compute(runs: Runs) -> Found:
-        """The ratio ACK1/ACK2 with the first reading; undecided if the readings differ."""
-        (_, first), *others = _readings(law, X).items()  # the first reading gives the verdict
-        found = median_of_seeds(first, _counts(first), printed=printed, unit=0.01)(runs)
-        agreeing = int(agrees(found, printed))  # number of readings that give the printed ratio
-        texts = []
-        for name, scenario in others:
-            statistic = _counts(scenario)
-            values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
-            other = majority_of_seeds(
-                values.tolist(),
-                printed=printed,
-                tolerance=tolerance_by_spread(values, unit=0.01, printed=printed),
-            )
-            agreeing += agrees(other, printed)
-            texts.append(f"{name}: {values.min():.4g} to {values.max():.4g}, {other.detail}")
-        text = f"{found.detail} Other readings: {' '.join(texts)}"
-        between, tried = _other_settings(law, X, printed, runs)
-        text += tried
-        decide = (
-            "The paper states neither the starts nor the interval of table 3, and they decide: the "
-            f"print comes out with {agreeing} of four readings."
+    (_, first), *others = _readings(law, X).items()  # the first reading gives the verdict
+    found = median_of_seeds(first, _counts(first), printed=printed, unit=0.01)(runs)
+    agreeing = int(agrees(found, printed))  # number of readings that give the printed ratio
+    texts = []
+    for name, scenario in others:
+        statistic = _counts(scenario)
+        values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
+        other = majority_of_seeds(
+            values.tolist(),
+            printed=printed,
+            tolerance=tolerance_by_spread(values, unit=0.01, printed=printed),
         )
-        # if up to half of the readings agree, none is a result; otherwise the first reading decides
-        return dataclasses.replace(
-            found,
-            detail=text,
-            undecided=decide if agreeing in (1, 2) else "",
-            missing=found.missing or (decide if agreeing else between),
-        )
-
-    return compute
+        agreeing += agrees(other, printed)
+        texts.append(f"{name}: {values.min():.4g} to {values.max():.4g}, {other.detail}")
+    text = f"{found.detail} Other readings: {' '.join(texts)}"
+    between, tried = _other_settings(law, X, printed, runs)
+    text += tried
+    decide = (
+        "The paper states neither the starts nor the interval of table 3, and they decide: the "
+        f"print comes out with {agreeing} of four readings."
+    )
+    # if up to half of the readings agree, none is a result; otherwise the first reading decides
+    return dataclasses.replace(
+        found,
+        detail=text,
+        undecided=decide if agreeing in (1, 2) else "",
+        missing=found.missing or (decide if agreeing else between),
+    )
 
 
 BUFFERS = (6.0, 7.0, 8.0, 12.0, 15.0)  # packets; the records have 10
@@ -164,8 +160,9 @@ def _counts(scenario: Scenario) -> Callable[[Floats], float]:
     return lambda rates: float(rates[0] * active[0] / (rates[1] * active[1]))
 
 
-def _with_rule(compute: Callable[[Runs], Found], X: int) -> Callable[[Runs], Found]:
-    """Make a record's function that returns what ``compute`` returns, with two more ratios.
+@of_runs
+def _with_rule(runs: Runs, compute: Callable[[Runs], Found], X: int) -> Found:
+    """The result of ``compute``, with two more ratios in its detail.
 
     ``compute`` finds a cell of Vegas in table 3, ACK1/ACK2, from runs of ns-2.  These are the
     numbers of packets acknowledged to source 1 and to source 2.  ns-2 rounds Vegas's backlog to
@@ -173,22 +170,17 @@ def _with_rule(compute: Callable[[Runs], Found], X: int) -> Callable[[Runs], Fou
     use the printed rule, and the text ``Found.detail`` of the result also has their ratios.  ``X``
     is the delay of the last link of source 2, in ms.
     """
-
-    def both(runs: Runs) -> Found:
-        """The result of ``compute``, and in its detail the ratios without ns-2's rounding."""
-        ratios = []
-        for later in (0.5, 0.0):
-            first, second = replay(X, later_by=later, max_window=1e6)
-            ratios.append(len(first.received) / len(second.received))
-        found = compute(runs)
-        text = (
-            "We also tried Vegas without ns-2's rounding of the backlog "
-            "(paper_checks/tsang/replay.py, 60 s, no limit of buffer or window): "
-            f"{ratios[0]:.2f}, and {ratios[1]:.2f} if both start at once."
-        )
-        return dataclasses.replace(found, detail=f"{found.detail} {text}")
-
-    return both
+    ratios = []
+    for later in (0.5, 0.0):
+        first, second = replay(X, later_by=later, max_window=1e6)
+        ratios.append(len(first.received) / len(second.received))
+    found = compute(runs)
+    text = (
+        "We also tried Vegas without ns-2's rounding of the backlog "
+        "(paper_checks/tsang/replay.py, 60 s, no limit of buffer or window): "
+        f"{ratios[0]:.2f}, and {ratios[1]:.2f} if both start at once."
+    )
+    return dataclasses.replace(found, detail=f"{found.detail} {text}")
 
 
 def table_3() -> list[Record]:

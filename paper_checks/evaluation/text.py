@@ -173,8 +173,6 @@ def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
         values = for_each_seed(runs, scenes, more)
         return majority_of_seeds(
             values,
-            printed=True,
-            tolerance=0.0,
             detail="Vegas's mean share at buffers of 10, 20, 40 and 80, RED, then DropTail, "
             f"percent: {text}.",
         )

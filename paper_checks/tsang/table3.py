@@ -11,12 +11,11 @@ both rates of both connections, the ratio of the two actual rates, and Jain's in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, from_printed_numbers, rounding
+from paper_checks.checks import Found, Record, from_printed_numbers, of_runs, rounding
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import START, replay
 from paper_checks.tsang.scenes import BITS_PER_PACKET, CAPACITY, X2_IN_MS, base_rtt, two_connections
@@ -56,26 +55,22 @@ CUT_OFF = 1.0  # bit/s: the print is cut off to whole bit/s, which makes an erro
 DECISIONS_AVERAGED = 4
 
 
-def _cell(x2: int, column: int) -> Callable[[Runs], Found]:
-    """Make a record's function, which computes a rate of table 3 in bit/s.
+@of_runs
+def _cell(runs: Runs, x2: int, column: int) -> Found:
+    """A rate of table 3 in bit/s; ``runs`` is not used.
 
     The rate is in the row of the delay ``x2`` (ms); ``column`` is its index in ``COLUMNS``.  Vegas
     computes its rates at each decision, once per round trip.  The value is the mean over the
     decisions from 30 s on.  The paper may average fewer of them.  So the tolerance allows what a
     mean of ``DECISIONS_AVERAGED`` decisions may differ by chance.
     """
-
-    def compute(runs: Runs) -> Found:
-        """The mean rate over Vegas's decisions from 30 s on; ``runs`` is not used."""
-        connection, actual = divmod(column, 2)  # columns of each connection: expected, actual rate
-        late = replay(x2)[connection].decisions(FROM_30_S)
-        rates = np.array([r.actual if actual else r.expected for r in late])
-        # two standard errors of a mean of so few decisions
-        chance = 2 * float(rates.std()) / DECISIONS_AVERAGED**0.5
-        limit = 0.1 * TABLE_3[x2][column]
-        return Found(float(rates.mean()), CUT_OFF + min(chance, limit))
-
-    return compute
+    connection, actual = divmod(column, 2)  # columns of each connection: expected, actual rate
+    late = replay(x2)[connection].decisions(FROM_30_S)
+    rates = np.array([r.actual if actual else r.expected for r in late])
+    # two standard errors of a mean of so few decisions
+    chance = 2 * float(rates.std()) / DECISIONS_AVERAGED**0.5
+    limit = 0.1 * TABLE_3[x2][column]
+    return Found(float(rates.mean()), CUT_OFF + min(chance, limit))
 
 
 def cells() -> list[Record]:
