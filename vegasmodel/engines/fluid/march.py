@@ -322,6 +322,7 @@ def march(
     stalls = int(carried[STALLS])  # short steps in a row that brought another event at once
     # After an event, such as a cut, a short step shows how windows and queue move on.
     jumped = carried[JUMPED] != 0.0
+    # first and second time derivatives of the queueing delay
     trend = carried[SLOPE], carried[BEND]
     # the mean slope of the queueing delay in the last step, and the length of this step
     mean, length = carried[MEAN], carried[LENGTH]

@@ -309,7 +309,9 @@ def _path(
     gaps = _distances(scenario, member, ack_queues_at)
     # sizes of an ACK (index False) and of a data packet (index True)
     works = (scenario.ack_size / scenario.packet_size, work(scenario, member.flow))
+    # seconds that a packet takes on the link (an access link or another) before each queue
     wires = _last_wires(scenario, member, ack_queues_at)
+    # whether events of one instant happen in the order in which they were scheduled, as in ns-2
     ties = link_stack(scenario).scheduled_ties and member.flow.delay_noise == 0.0
     return [
         Hop(
