@@ -176,6 +176,7 @@ def legend(fig: Figure, *axes: Axes, columns: int = 4) -> None:
             loc="outside lower center",
             ncols=min(columns, len(entries)),
             frameon=False,
+            handlelength=3.5,  # a marker in the middle leaves room for each line of DASHES
         )
 
 
