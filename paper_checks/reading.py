@@ -1,10 +1,12 @@
-"""Random records for a reader who did not write them: ``vegasmodel paper --draw N --seed S``.
+"""Records printed in full, so that a reader with the paper can recompute them.
 
-Every drawn record is printed in full, so that a reader with the paper can recompute it.
+``vegasmodel paper --draw N --seed S`` draws them at random, for a reader who did not write them.
+``vegasmodel paper --item TEXT`` prints those whose item has the text, such as "equation 5".
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 
@@ -16,7 +18,7 @@ from paper_checks.runs import Runs
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.report import console
 
-__all__ = ["drawn", "show", "text"]
+__all__ = ["drawn", "of_item", "show", "text"]
 
 
 def drawn(papers: Sequence[str], number: int, seed: int) -> list[Check]:
@@ -34,9 +36,24 @@ def drawn(papers: Sequence[str], number: int, seed: int) -> list[Check]:
     return [judge(paper, record, runs) for paper, record in (known[k] for k in sorted(chosen))]
 
 
-def show(papers: Sequence[str], number: int, seed: int, json: bool) -> None:
-    """Draw ``number`` records of the papers by ``seed``, and print them as text or as JSON."""
-    found = drawn(papers, number, seed)
+def of_item(papers: Sequence[str], item: str, live: bool) -> list[Check]:
+    """The records of the papers whose item has the words ``item``, in small or capital letters.
+
+    With ``live``, ns-2 and ns-3 run again instead of reading their stored results.  Raises
+    ``FieldError`` if there is no such record.
+    """
+    words = re.compile(rf"(?<!\w){re.escape(item.strip())}(?!\w)", re.IGNORECASE)
+    known: list[tuple[str, Record]] = [(p, r) for p in papers for r in paper_checks.records(p)]
+    chosen = [(paper, record) for paper, record in known if words.search(record.item)]
+    if not item.strip() or not chosen:
+        items = list(dict.fromkeys(record.item for _, record in known))
+        raise FieldError("--item", item, f"words of an item, such as {items[0]!r}")
+    runs = Runs(live=live)
+    return [judge(paper, record, runs) for paper, record in chosen]
+
+
+def show(found: Sequence[Check], json: bool) -> None:
+    """Print the records as text or as JSON."""
     if json:
         console.print_json({"checks": [check.to_json() for check in found]})
     else:

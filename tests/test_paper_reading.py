@@ -110,3 +110,37 @@ def test_a_drawn_record_is_printed_whole(capsys: pytest.CaptureFixture[str]) -> 
             str(check.computed),
         ):
             assert part in out
+
+
+def test_the_records_of_one_item_are_printed_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    """The item "equation 1" is not that of equation 10 or 15."""
+    known = [record.item for record in paper_checks.records("devendictis")]
+    wanted = [item for item in known if item == "equation 1" or item.startswith("equation 1,")]
+    assert wanted
+    assert any(item.startswith("equation 1") and item not in wanted for item in known)
+    assert run(["paper", "devendictis", "--item", "Equation 1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["checks"]
+    assert [check["item"] for check in found] == wanted
+    assert run(["paper", "devendictis", "--item", "equation 1"]) == 0
+    out = capsys.readouterr().out
+    assert all(str(check[key]) in out for check in found for key in ("item", "printed", "note"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["equation 99"], [" "], ["equation 1", "--verdict", "erratum"], ["equation 1", "--draw", "2"]],
+)
+def test_an_item_that_cannot_be_printed_is_one_line(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["paper", "devendictis", "--item", *options]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("vegasmodel: --item: ")
+    assert said.count("\n") == 1
+
+
+def test_a_discrepant_item_ends_with_status_1(capsys: pytest.CaptureFixture[str]) -> None:
+    """As the whole command does."""
+    run(["paper", "devendictis", "--json", "--verdict", "discrepant"])
+    check, *_ = json.loads(capsys.readouterr().out)["checks"]
+    assert run(["paper", "devendictis", "--item", check["item"]]) == 1

@@ -35,6 +35,9 @@ def _papers(_: click.Context) -> tuple[str, ...]:
     help="Only records with this verdict: reproduced, consistent, erratum, discrepant or blocked; "
     "may be repeated.",
 )
+@click.option(
+    "--item", help='Print in full the records whose item has these words, such as "equation 5".'
+)
 @click.option("--live", is_flag=True, help="Run ns-2 and ns-3 instead of using stored runs.")
 @click.option(
     "--html",
@@ -56,6 +59,7 @@ def _papers(_: click.Context) -> tuple[str, ...]:
 def paper(
     key: str | None,
     verdict: tuple[str, ...],
+    item: str | None,
     live: bool,
     html: Path | None,
     texts: Path | None,
@@ -69,7 +73,8 @@ def paper(
     has a verdict.  PAPER is tsang, boutremans, evaluation, devendictis or podlesny; without it, all
     five are checked.
 
-    With --verdict, only some records are printed, but the last table counts all.
+    With --verdict, only some records are printed, but the last table counts all.  With --item, the
+    records of one item are printed in full, such as those of "equation 5".
 
     The exit status is 1 if some record is "discrepant": its computed value differs from the printed
     one, and the evidence shows that the printed one is wrong.  This is a finding about the paper,
@@ -87,7 +92,7 @@ def paper(
         Choice(paper_checks.PAPERS).check(key, "key")
     for each in verdict:
         Choice(summary.VERDICTS).check(each, "--verdict")
-    _check_together(verdict, live, html, texts, draw, seed)
+    _check_together(verdict, item, live, html, texts, draw, seed)
     papers = paper_checks.PAPERS if key is None else (key,)
     if texts is not None:
         from paper_checks import texts as look_up
@@ -97,9 +102,13 @@ def paper(
     if draw is not None:
         from paper_checks import reading
 
-        reading.show(papers, draw, 1 if seed is None else seed, json)
+        reading.show(reading.drawn(papers, draw, 1 if seed is None else seed), json)
         return
-    if html is None:
+    if item is not None:
+        from paper_checks import reading
+
+        checks = reading.of_item(papers, item, live)
+    elif html is None:
         checks = paper_checks.run(papers, live=live)
     else:
         extras.need("report", "--html")
@@ -109,7 +118,9 @@ def paper(
         checks = report.write(html, papers, live)
     rows = [check.to_json() for check in checks]
     wanted = verdict or summary.VERDICTS
-    if json:
+    if item is not None:
+        reading.show(checks, json)
+    elif json:
         console.print_json({"checks": [row for row in rows if row["verdict"] in wanted]})
     else:
         summary.print_checks(rows, wanted)
@@ -122,6 +133,7 @@ def paper(
 
 def _check_together(
     verdict: tuple[str, ...],
+    item: str | None,
     live: bool,
     html: Path | None,
     texts: Path | None,
@@ -131,6 +143,8 @@ def _check_together(
     """Raise ``FieldError`` for an option that has no effect together with the other options."""
     if texts is not None and draw is not None:
         raise FieldError("--draw", draw, "not beside --texts")
+    if item is not None and (verdict or html is not None or texts is not None or draw is not None):
+        raise FieldError("--item", item, "not beside --verdict, --html, --texts or --draw")
     if seed is not None and draw is None:
         raise FieldError("--seed", seed, "only with --draw")
     if texts is not None or draw is not None:
