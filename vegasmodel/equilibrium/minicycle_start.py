@@ -76,6 +76,8 @@ def window(
     Vegas's window at a loss. Vegas loses only if its window still grows at the overflow. All arrays
     have one shape.
     """
+    # functions of the queue: the sum of the Vegas windows at the two limits of the backlog, between
+    # which Vegas keeps its window, and at the backlog ``gamma``
     lower, upper = edges(alpha, beta, variant, n_V, M)
     gamma_edge = edge(gamma, variant, n_V, M)
     V, R = n_V * initial, n_R * initial  # sums of the Vegas and of the Reno windows
@@ -89,7 +91,8 @@ def window(
         # Where the buffer has overflowed, nothing changes any more (``not_full`` is False).
         slow_start &= ~not_full | (gamma_edge.window(q) > V)
         low, high = lower.window(q), upper.window(q)
-        # V after the step: in slow start, below the upper limit (``up``), and above it (``down``)
+        # V after the step: in slow start, below the upper limit (``up``), and above it (``down``).
+        # In slow start Vegas's window doubles once in ``doubling`` round trips.
         doubled = V * 2.0 ** (STEP / STACKS[variant].doubling)
         up = np.minimum(V + n_V * STEP, np.maximum(low, V))
         down = np.maximum(

@@ -154,6 +154,8 @@ class _Stepper:
         """
         memory = self.memory
         memory.current, memory.used_current = None, False
+        # the slopes y' at the stages of Dormand and Prince's method; A to E and P are its
+        # coefficients
         K = np.empty((7, y.size))
         K[0] = self.slope(t, y)
         # a straight line stands for the solution within the step until the first result
