@@ -56,7 +56,8 @@ def _rates(alpha: float, runs: Runs) -> list[Floats]:
 def _over_estimates(alpha: float, runs: Runs) -> list[Floats]:
     """Over-estimates of baseRTT in order of arrival, s, by ns-2, ``rounds`` and two theories.
 
-    The theories are those of ``_rates``.
+    The theories are the exact recursion, which solves the paper's equation (6) at each arrival, and
+    Bonald's closed form.
     """
     scenario = joining(N, alpha, alpha)
     by_rounds = predict(scenario, "rounds").base_rtt

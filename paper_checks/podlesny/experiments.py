@@ -149,7 +149,8 @@ def losses(runs: Runs, scenario: Scenario, law: str, with_router: bool = False) 
     """Loss rate of the long-lived forward flows of ``law`` in each run, percent.
 
     A result that is stored for several runs has only the mean of their losses. So there is a stored
-    result of its own for each run. The arguments are those of ``loss``.
+    result of its own for each run. ``with_router``: in ns-3 with the paper's router, else in ns-2
+    with class-based queueing (CBQ).
     """
     end = scenario.run.seed + (ROUTER_RUNS if with_router else scenario.run.times)  # last seed + 1
     each = (

@@ -148,7 +148,9 @@ def _index(x2: int, runs: Runs) -> Found:
 def rounded(x2: int, alpha: float, beta: float, runs: Runs) -> float:
     """Jain's index by ns-2, which rounds the backlog to whole packets before it compares it.
 
-    The arguments are those of ``index``. The means are from 10 s after the start on.
+    ``x2`` is the delay of the last link of connection 2, in ms, and ``alpha`` and ``beta`` are
+    Vegas's thresholds, in packets. The index is that of the mean rates, which are taken from 10 s
+    after the start on.
     """
     return float(runs(two_connections(x2, alpha, beta, warmup=TEN_S_AFTER_START - START)).jain[0])
 

@@ -257,7 +257,9 @@ def _gap(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any, top: Any, present: A
     one adds them with extra digits (``precise``).
 
     ``top`` is the largest over-estimate of the link's flows. ``present`` says which flows are
-    present (alpha > 0). The other arguments are those of ``_delay``.
+    present (alpha > 0). ``linux`` says whether the flows compute their backlogs as Linux does; only
+    then their propagation delays ``rtt`` are used. The backlogs ``alpha``, the over-estimates ``x``
+    and ``rtt`` have the shape [..., n], and the capacities ``c`` the shape [...].
     """
     # y_i = gap + d_i is the queueing delay minus flow i's over-estimate. ``pole`` is the sum of the
     # alphas of the flows with the largest one, whose rates have a pole at the gap 0.

@@ -52,14 +52,13 @@ def equilibrium(
     With such a buffer, Vegas's window stops growing before the loss: it reaches its equilibrium.
     B_th is the paper's approximation of the least buffer for which this is so. Returns P_Vegas and
     P_Reno, the packets that each flow sends in a cycle, and Delta, the duration of the cycle in
-    seconds. The equations are those of De Vendictis and Baiocchi; comments have their numbers. The
-    arguments are those of ``throughput``.
+    seconds. The equations are those of De Vendictis and Baiocchi; comments have their numbers.
 
     W_V_1, W_V_a and W_V_N are Vegas's windows in the mini-cycles 1, a and N, and W_R_1 to W_R_N are
     Reno's. A_V, B_V and C_V are the packets that Vegas sends in the three phases.
 
-    mu is the capacity in pkt/s, T the RTT without queueing in s, B the buffer in packets, and
-    ``lam`` the factor of Vegas's window at a loss.
+    mu is the capacity in pkt/s, T the RTT without queueing in s, B the buffer in packets, alpha the
+    number of packets that Vegas keeps queued, and ``lam`` the factor of its window at a loss.
     """
     M = mu * T
     # (7) at q = B, the full buffer: the windows at the loss
@@ -139,7 +138,7 @@ def appendix_a(mu: Floats, T: Floats, B: Floats, lam: Floats) -> tuple[Floats, F
     With such a buffer, Vegas's window grows until the loss. B_th is the paper's approximation of
     the least buffer with which it stops growing earlier. Returns P_Vegas and P_Reno, the packets
     that each flow sends in a cycle, and Delta, the duration of the cycle in seconds. The equations
-    are those of appendix A of De Vendictis and Baiocchi. The arguments are those of ``throughput``.
+    are those of appendix A of De Vendictis and Baiocchi.
 
     mu is the capacity in pkt/s, T the RTT without queueing in s, B the buffer in packets, and
     ``lam`` the factor of Vegas's window at a loss.

@@ -153,7 +153,8 @@ def _source(
 ) -> tuple[Source, loss_rounds.Recovery]:
     """The source of the Markov chain of ``loss_rounds`` for a flow, and how it recovers.
 
-    The arguments are those of ``throughput``.
+    ``p`` is the loss probability of the link, ``capacity`` is in pkt/s, and ``buffer`` in packets.
+    ``queueing`` is the delay in s that other flows' packets cause.
     """
     law = LAWS[flow.law]
     if flow.decrease is not None:

@@ -286,10 +286,13 @@ def overstep(earlier: Earlier, newcomer: Newcomer, between: tuple[float, float])
     window with the backlog gamma. The last doubling may begin just below w, so it may end near 2 w.
     Then Vegas reduces the window by an eighth. The result is (7/8) 2 w/W, where W is the steady
     window. If it exceeds 1, slow start may carry the window past W. To find w, the function assumes
-    that all earlier flows stay in steady state while the new flow's window grows. The arguments are
-    those of ``lag``.
+    that all earlier flows stay in steady state while the new flow's window grows.
+
+    The new flow raises the queueing delay; ``between`` holds its values before and after, in s.
     """
+    # many queueing delays in this range, and the new flow's rate at each of them
     delay, _, _, new_rate = _growth(earlier, between)
+    # the new flow's windows, and the queueing delays that it measures
     windows, new_y = new_rate * (newcomer.rtt + delay[:, 0]), delay[:, 0] - newcomer.x
     slow_start = new_rate * new_y <= newcomer.gamma
     w, steady = windows[slow_start].max(initial=0.0), windows[-1]
@@ -301,8 +304,9 @@ def _growth(
 ) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
     """The rates while a new flow raises the queueing delay and earlier flows stay in steady state.
 
-    The arguments are those of ``lag``. Returns ``DELAYS`` values of the queueing delay [points, 1],
-    s, and three arrays for these values:
+    ``between`` holds the queueing delay in s before the new flow starts and in the new steady
+    state. Returns ``DELAYS`` values of the queueing delay in this range [points, 1], s, and three
+    arrays for these values:
 
     - the rate that each earlier flow has at the largest backlog with which it keeps its window
       [points, n], pkt/s,

@@ -262,7 +262,7 @@ def _bound_in_bytes(
     - the bytes that the flows deliver in the whole trace, divided by its length;
     - the bound from the flows' throughputs in bytes (``bound_by_bytes``).
 
-    ``order`` and ``draft`` are those of ``_by_bytes``.
+    ``draft`` is the scenario. For each of its flows, ``order`` has the flow's index in the trace.
     """
     packets, sizes = _delivered(trace, order, draft)
     by_smallest = found.value * float(sizes[packets > 0].min())

@@ -368,7 +368,11 @@ def outcomes(rates: Floats, outcome: NDArray[np.intp]) -> tuple[Outcome, ...]:
 
 
 def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:
-    """Describe outcome number ``i``; the other arguments are those of ``outcomes``."""
+    """Describe outcome number ``i``: mean throughputs, their range, and its share of the starts.
+
+    ``rates`` [start, flow] are the throughputs, pkt/s. ``outcome`` [start] is the index of each
+    start's outcome.
+    """
     from scipy.stats import binomtest
 
     where = np.flatnonzero(outcome == i)  # its starts

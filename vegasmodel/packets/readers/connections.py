@@ -259,8 +259,10 @@ class Connections:
     def _flow_of(self, key: Key, seq: int, size: int, place: str) -> Flow:
         """The flow of a segment with data; a new one if the segment is the first of its flow.
 
-        The arguments are those of ``data``.  If the capture's clock was set back since the flow's
-        last packet, the times of its earlier packets are dropped.
+        ``key`` is the segment's pair (sender, receiver), ``seq`` its sequence number, ``size`` its
+        number of bytes of data, and ``place`` the packet's place in the file, for an error.  If the
+        capture's clock was set back since the flow's last packet, the times of its earlier packets
+        are dropped.
         """
         flow = self.flows.get(key)
         if flow is None or (flow.closed and self._begins_anew(flow, seq, size)):

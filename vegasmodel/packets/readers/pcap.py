@@ -199,7 +199,7 @@ def _option(frame: bytes, tcp_start: int, header: int, kind: int, size: int) -> 
 def _stamps(frame: bytes, tcp_start: int, header: int) -> tuple[int, int]:
     """The TCP timestamp of a segment and the timestamp that it echoes; both -1 if it has none.
 
-    The arguments are those of ``_option``.
+    The TCP header begins at position ``tcp_start`` of the frame and has ``header`` bytes.
     """
     if header == 20:
         return -1, -1
@@ -212,7 +212,10 @@ def _stamps(frame: bytes, tcp_start: int, header: int) -> tuple[int, int]:
 
 
 def _segment_size(frame: bytes, tcp_start: int, header: int) -> int:
-    """The value of the MSS option, or 0.  The arguments are those of ``_option``."""
+    """The value of the MSS option, or 0.
+
+    The TCP header begins at position ``tcp_start`` of the frame and has ``header`` bytes.
+    """
     i = _option(frame, tcp_start, header, 2, 4)  # option 2, of 4 bytes
     return int.from_bytes(frame[i : i + 2]) if i else 0
 

@@ -170,7 +170,8 @@ def loser_of_trains(
     later. It assumes that the packets of a train keep their order. In Linux they do not, because
     each packet waits for a time of its own. There the two cases are applied directly.
 
-    ``over`` and ``ago`` are those of ``follower``.
+    ``over`` is the number of packets in flight for which link and buffer have no room. The
+    additional packet arrived ``ago`` seconds before the end of this step.
     """
     if flows[grew].in_train or not flows[grew].whole_window:  # in order; or not Linux
         return follower(flows, grew, now, link, over, ago)
