@@ -274,7 +274,11 @@ class _Run:
         keep: float,
         max_step: float,
     ) -> None:
-        """Store the arguments of ``integrate``; ``grid`` are the sample times in rising order."""
+        """Store the arguments.
+
+        ``grid`` are the sample times in rising order, and ``end`` is the end of the integration.
+        A step lasts at most ``max_step`` seconds. Past states are stored for ``keep`` seconds.
+        """
         self.stepper, self.memory, self.events = stepper, stepper.memory, events
         self.grid, self.end, self.keep, self.max_step = grid, end, keep, max_step
         self.fired: set[int] = set()  # indices of the events that occurred at the start of the step
@@ -347,7 +351,7 @@ class _Run:
     def _next(
         self, t: float, y: Floats, h: float, last_error: float
     ) -> tuple[Piece, Floats, float, int | None, float] | str:
-        """Make the next step from time t; h is the length that is tried first.
+        """Make the next step from time t and state y; h is the length that is tried first.
 
         If h is 0, ``first_step`` chooses this length.  Returns what ``_step`` returns or, if no
         step is possible, a text with the reason.  ``last_error`` is the error of the step before,
@@ -498,7 +502,7 @@ class _Run:
     def _act(self, t: float, y: Floats) -> tuple[Floats, bool]:
         """Apply the actions of the events that have just occurred, in the order of their indices.
 
-        Returns the state after the actions, and whether it differs from the state before them.
+        The events have occurred at time t, in the state y.  Returns the state after the actions, and whether it differs from the state before them.
         """
         jumped = False
         for index in sorted(self.fired):

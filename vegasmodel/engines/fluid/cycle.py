@@ -85,10 +85,13 @@ class _Motion:
         trains: bool,
         longest: float,
     ) -> None:
-        """Prepare the simulation; the arguments before ``longest`` are those of ``continuous.run``.
+        """Prepare the simulation.
 
-        ``longest`` is the greatest number of round trips in which the simulation waits for an
-        overflow, or for windows to come to rest.
+        ``losers`` says which flows lose packets at an overflow, and ``packets`` whether windows are
+        whole packets. ``step`` is the length of a step divided by the shortest RTT, and ``trains``
+        says whether slow start of Vegas sends each window as a train. ``longest`` is the greatest
+        number of round trips in which the simulation waits for an overflow, or for windows to come
+        to rest.
         """
         from vegasmodel.engines.fluid import march as windows_march
 

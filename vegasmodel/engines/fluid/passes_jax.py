@@ -298,7 +298,8 @@ def _admit(p: Flows, y: Moving) -> Moving:
     return y._replace(
         active=sends,
         window=jnp.where(fresh, p.initial_window, jnp.where(gone, 0.0, y.window)),
-        # the queueing delay that a new flow finds counts as propagation delay
+        # the queueing delay that a new flow finds counts as propagation delay; the shortest one is
+        # ``less_found`` seconds below the mean
         over_estimate=jnp.where(
             fresh,
             jnp.where(p.measures_base, jnp.maximum(y.s - p.less_found, 0.0), p.over_estimate),

@@ -306,12 +306,14 @@ def _next_interval(net: Net, e: int, now: float) -> None:
     span, step = max(p.back - now, 0.0), min(f.rtt_last / net.parts, f.longest_stretch)
     share = portion(p, now, step) / p.packets if p.packets > 0.0 else 1.0
     packets = p.packets * share
+    # the end of the interval, its first packet, and the packets that arrive evenly and together
     h.time, h.first, h.spread, h.burst = now + span * share, p.first, packets, 0.0
     delays = f.delayed_ack and not h.data and packets > 0.0
     h.silent = _silent(net, e, p, packets) if delays else 0.0
     p.silent -= min(h.silent, p.silent)
     h.rtt = p.rtt_sum / p.packets if p.packets > 0.0 else 0.0
     h.rtt_min, h.marked, h.sent_at = p.rtt_min, p.marked, p.sent_at
+    # these packets leave the group
     p.first += packets
     p.packets -= packets
     p.rtt_sum -= p.rtt_sum * share

@@ -57,7 +57,7 @@ def begin_flow(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     flow.untimed = flow.untimed_first
     if flow.measures_base:
         flow.over_estimate = np.inf if flow.untimed else now.delay
-    # its first round trip
+    # its first round trip: what its ACKs will report, and sums over its packets
     flow.acked_delay, flow.round_part, flow.round_drift = now.delay, 0.0, 0.0
     flow.round_lasts = round_trip_of_train(flow, now, link.capacity)
     flow.burst, flow.next_burst, flow.round_delay = 0.0, 0.0, now.delay
@@ -66,7 +66,7 @@ def begin_flow(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     flow.held_back, flow.lacks = 0.0, 0.0
     flow.place, flow.silence, flow.rests_for = 0.0, 0.0, 0.0
     flow.heard = False
-    # no loss, no recovery and no timeout
+    # it has no loss, no recovery and no timeout, so nothing is counted for them yet
     flow.undetected, flow.detection_in, flow.later_delay = 0.0, 0.0, 0.0
     flow.hears_in = flow.burst_lost = 0.0
     flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
