@@ -160,7 +160,8 @@ def waits_in_a_row(p: Number) -> Number:
 def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
     """Probability that a loss at window W leads to a timeout; 1 for W of at most 3 packets.
 
-    This is equation (24) of the PFTK model (Padhye, Firoiu, Towsley and Kurose 1998).
+    This is equation (24) of the PFTK model (Padhye, Firoiu, Towsley and Kurose 1998). ``p`` is the
+    loss probability of a packet.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         log_arrive = np.log1p(-p)  # 1 - p rounds to 1 where p is small

@@ -170,7 +170,11 @@ _linux.defjvp(lambda primals, tangents: _implicit(True, primals, tangents))
 
 
 def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
-    """The results of ``_delay``, without derivatives.
+    """The queueing delays, the rates and the other results of ``_delay``, without derivatives.
+
+    ``linux`` says whether the flows compute their backlogs as Linux does; only then the propagation
+    delays ``rtt`` are used. The backlogs ``alpha``, the over-estimates ``x`` and ``rtt`` have the
+    shape [..., n], and the capacities ``c`` the shape [...].
 
     A link with a number out of range gets harmless numbers, so that the iteration ends, and the
     status INVALID. The caller replaces its other results by NaN.

@@ -341,6 +341,8 @@ def _at_least(trace: Trace, lacks: NDArray[np.bool_], periods: Floats, how: str)
     ``periods`` if that is larger.  A throughput counts packets when they are acknowledged, so the
     link may have sent some of a block's packets before the block.  Therefore as many packets as
     ``_unacknowledged`` returns are subtracted from those of each block and period.
+
+    ``how`` is the beginning of the text that says how the estimate was found.
     """
     total, whole = delivered_by_all(trace) or (np.zeros(lacks.size), np.ones(lacks.size, bool))
     lengths, unacknowledged = np.diff(trace.edges), _unacknowledged(trace)

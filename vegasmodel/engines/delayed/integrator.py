@@ -502,7 +502,8 @@ class _Run:
     def _act(self, t: float, y: Floats) -> tuple[Floats, bool]:
         """Apply the actions of the events that have just occurred, in the order of their indices.
 
-        The events have occurred at time t, in the state y.  Returns the state after the actions, and whether it differs from the state before them.
+        The events have occurred at time t, in the state y.  Returns the state after the actions,
+        and whether it differs from the state before them.
         """
         jumped = False
         for index in sorted(self.fired):

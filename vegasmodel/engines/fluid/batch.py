@@ -210,7 +210,8 @@ def _mixed(
     """Simulate the scenarios with the indices ``sampled`` one by one, all others as one batch.
 
     Several threads share the scenarios that are simulated one by one.  The results have the order
-    of ``scenarios``.
+    of ``scenarios``.  ``step`` is the length of an integration step divided by the shortest RTT at
+    that time.
     """
     for i in sampled:
         reason = methods.unsupported(scenarios[i])

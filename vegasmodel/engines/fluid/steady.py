@@ -283,7 +283,8 @@ def _answer(
     """The steady state of this ``kind``, with the averages over the time that ``tally`` covers.
 
     ``falls`` is the number of falls of windows in a period. The other arguments become fields of
-    the result.
+    the result. ``residual`` is the greatest change of a window or a queue after one period, or at a
+    fixed point after one round trip, in packets.
     """
     # in the order of the scenario's flows (``begin`` has sorted the senders)
     back = motion.flows["number"].argsort()

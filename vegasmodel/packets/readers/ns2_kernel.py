@@ -418,6 +418,8 @@ def _at_link(tables, link_number, kind, t, uid):
     result is ``REPEATED`` if the trace says a second time that the same packet joins the queue at
     the same moment. ``kind`` is the event's first character, ``t`` its time, and ``uid`` the number
     of its packet.
+
+    ``tables`` holds what is remembered of each link, such as the last packet that joined its queue.
     """
     if link_number < 0:
         return LINKS_FULL if tables.counts[N_LINKS] == tables.link.shape[0] else DONE
