@@ -41,8 +41,8 @@ class Form:
         This limit counts the packet in transmission, and the buffer of the model does not.
         """
         v, r = minicycle.throughput(
-            MU, T, limit - 1, 3.0, 0.75, form=self.form, losers=self.losers, variant=self.variant,
-            response=self.response,
+            MU, T, limit - 1, alpha=3.0, decrease=0.75, form=self.form, losers=self.losers,
+            variant=self.variant, response=self.response,
         )  # fmt: skip
         return float(v / r)
 

@@ -108,7 +108,7 @@ def _short_flows(flow: Flow, web: Web, capacity: float) -> Flow:
     short = dataclasses.replace(
         flow, name=f"{flow.law} web", count=1, size=size, arrivals=arrivals, max_window=1000.0
     )
-    return _with_rtts(short, capacity, 0.1, 0.1)
+    return _with_rtts(short, capacity, low=0.1, high=0.1)
 
 
 def _bottleneck(base: Link, kind: Discipline, capacity: float) -> Link:
@@ -220,14 +220,14 @@ def parking_lot(kind: Discipline) -> Scenario:
     of_each_law = [dataclasses.replace(flow, count=round(20 * SCALE)) for flow in base.flows]
     flows = []
     for flow in of_each_law:
-        through = _with_rtts(flow, capacity, 0.060, 0.300)
+        through = _with_rtts(flow, capacity, low=0.060, high=0.300)
         assert isinstance(through.rtt, Uniform)
         # its RTTs include one of the five bottlenecks already
         rtt = Uniform(through.rtt.low + 4 * transmission, through.rtt.high + 4 * transmission)
         through = dataclasses.replace(through, rtt=rtt)
         flows += [dataclasses.replace(through, name=f"{flow.law} A"), _reverse(through)]
         for link in links:
-            over_one = _with_rtts(flow, capacity, 0.060, 0.300)
+            over_one = _with_rtts(flow, capacity, low=0.060, high=0.300)
             flows.append(
                 dataclasses.replace(over_one, name=f"{flow.law} {link.name}", path=(link.name,))
             )

@@ -165,8 +165,9 @@ class Frame:
     def network(
         self, scenario: Scenario, who: NDArray[np.int64], step: float
     ) -> tuple[Routes, Floats]:
-        """The results of ``route.routes`` and ``rounding.roundings`` for the flows ``who``.
+        """The queues and paths of the flows ``who``, and capacities and delays rounded as in ns-2.
 
+        ``route.routes`` and ``rounding.roundings`` compute them, and explain them in more detail.
         ``who`` has the flows' indices in ``scenario.members``, and ``step`` is the desired length
         of an interval in seconds. The results are computed again only if ``who`` or ``step`` differ
         from those of the last call. The records of queues and hops (a hop is one queue on one
