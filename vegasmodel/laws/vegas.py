@@ -54,7 +54,7 @@ def upon_acks(f: Window, acks: float) -> None:
     prevent this. After slow start has ended, the window does not change until the next round trip
     begins. It never shrinks below two packets.
     """
-    if f.growth == 1.0 and f.ssthresh < 1e9:
+    if f.growth == 1.0 and f.cwnd >= f.ssthresh:  # as in tcp-vegas.cc
         f.growth = 0.0  # slow start has ended within this round trip
     if f.growth < 0.0 or (f.growth > 0.0 and keeps_up(f, acks)):
         add(f, acks)
