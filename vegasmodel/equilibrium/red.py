@@ -412,17 +412,17 @@ def crossing(excess: Callable[[int, float], float], pieces: int) -> tuple[int, f
     """
     for first in range(pieces):
         if excess(first, 1.0) <= 0:
-            return first, *bisect(functools.partial(excess, first), 1.0)
+            return first, *bisect(functools.partial(excess, first))
     return None
 
 
-def bisect(excess: Callable[[float], float], end: float) -> tuple[float, float]:
-    """Find the root of the falling function ``excess`` in 0 .. ``end``, as exactly as floats allow.
+def bisect(excess: Callable[[float], float]) -> tuple[float, float]:
+    """Find the root of the falling function ``excess`` in 0 .. 1, as exactly as floats allow.
 
     Returns two neighbouring floats (low, high) with the root between them. The method is
     bisection. It uses only the sign of the function, so the function's values may be infinite.
     """
-    low, high = 0.0, end
+    low, high = 0.0, 1.0
     while True:
         middle = (low + high) / 2
         if not low < middle < high:
