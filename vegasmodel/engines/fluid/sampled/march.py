@@ -311,9 +311,9 @@ def march(
         while k < grid.size and grid[k] < now.time:
             k += 1
         due = admit(flows, now, link)
-        now.delay = delay(flows, now, link.capacity)
+        now.delay = delay(flows, now, c)
     now.paused = False
-    steps = 1 + pause // len(flows)
+    steps = 1 + pause // n
     while now.time < end and not (until_fall and fell):
         if steps <= 0:
             now.paused, now.sampled, now.due = True, k, due
@@ -330,22 +330,22 @@ def march(
             k += 1
         now.step = h
         # windows grow, packets are sent and dropped, and the queueing delay follows
-        arrivals = sample_delay(flows, now, h, link.capacity)
-        moved = grow(flows, now, h, link.capacity, smooth)
+        arrivals = sample_delay(flows, now, h, c)
+        moved = grow(flows, now, h, c, smooth)
         if moved and link.room < np.inf and not overflow(flows, now, link, smooth):
             return TOO_MANY
         if link.meet_at != 0:
             call(link.meet_at, (flows, now, link, h))
         s, now.time = now.delay, later
-        now.delay = delay(flows, now, link.capacity)
+        now.delay = delay(flows, now, c)
         if link.drop_at != 0:
             call(link.drop_at, (flows, now, link, arrivals, s))
-            now.delay = delay(flows, now, link.capacity)
+            now.delay = delay(flows, now, c)
         # the time integrals and the samples; then the ACKs of the step
         out.queue[0] += 0.5 * h * (min(s * c, link.room) + min(now.delay * c, link.room))
         out.queue[1] += h
         reacted = 0  # number of senders that have reacted to losses
-        for i in range(len(flows)):
+        for i in range(n):
             flow = flows[i]
             if flow.active:
                 rate = moving(flow) / (flow.rtt + now.delay)
@@ -354,7 +354,7 @@ def march(
                     record[j, 2 * n + 1 + i] += within
                 add_up(flow, i, now, s, rate, out)
                 before = flow.cwnd
-                reacts = on_acks(flow, now, h / (flow.rtt + s), link.capacity, smooth)
+                reacts = on_acks(flow, now, h / (flow.rtt + s), c, smooth)
                 out.losses[i] += reacts
                 reacted += reacts
                 fell = fell or flow.cwnd <= before - FALL
@@ -362,5 +362,5 @@ def march(
             due = admit(flows, now, link)
             reacted = 1
         if reacted > 0:  # the packets that move have changed
-            now.delay = delay(flows, now, link.capacity)
+            now.delay = delay(flows, now, c)
     return FELL if until_fall and fell else DONE

@@ -69,9 +69,9 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
     are now in flight, divided by its RTT at the full buffer's queueing delay ``s_max``. ``c`` is
     the capacity in pkt/s.
     """
-    f = -c
     if flows[0].same_rtt:  # every flow's record says whether all RTTs are equal
         return in_network(flows) / (flows[0].rtt + s_max) - c
+    f = -c
     for i in range(len(flows)):
         flow = flows[i]
         if flow.in_flight > 0.0:

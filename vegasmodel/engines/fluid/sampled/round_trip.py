@@ -165,45 +165,35 @@ def end_slow_start_at_gamma(flow: Sender, now: LinkState) -> None:
 
 
 @jit
-def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
-    """End a sender's round trip.
+def decide_at_end(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
+    """At the end of a round trip, end slow start, or let the law decide how the window moves next.
 
-    Slow start may end, or the law may decide how the window moves next. The function also stores
-    the mean queueing delay (in Linux: the least) of the packets that were sent in this round trip,
-    without the part ``now.in_hosts`` that is no delay in the queue (``sample_delay``).
-    Their ACKs report it in the next round trip. In ns-2 the packets of the first window give no RTT
-    sample (docs/ns2.md), so the first samples come from the packets of the second round trip.
-
-    ``smooth`` says whether windows change at every instant, as in the papers. ``c`` is the
-    capacity. If the sender's law has already decided in this step (``flow.decided``), it does not
-    decide again here. The class ``Sender`` explains the fields of ``flow``.
+    If the sender's law has already decided in this step (``flow.decided``), it does not decide
+    again. ``smooth`` says whether windows change at every instant, as in the papers. ``c`` is the
+    capacity. The class ``Sender`` explains the fields of ``flow``.
     """
-    s, before = flow.acked_delay, flow.cwnd  # ``s``: delay that the ACKs of this round trip report
-    flow.heard = flow.heard or flow.in_flight > flow.undetected  # an ACK has come
-    if flow.measures_base and flow.heard and not flow.untimed:
-        flow.over_estimate = min(flow.over_estimate, s)
-    busy = flow.recovery_left > 0.0 or flow.timeout_ends > now.time  # it repairs losses
-    decides = not (busy or flow.in_slow_start)
-    if not (busy or flow.decided):
+    if not flow.decided:
         update(flow, now, smooth)
-    # with no loss and no retransmission under way, ACKs have ended the backoff of the timer
-    if not busy and flow.detection_in <= 0.0 and flow.resends <= 0.0:
-        flow.timer = flow.backoff = 1.0
-    # slow start may end, or the law decides
-    if not busy and flow.in_slow_start and flow.decides_slow_start:
-        _decide_in_slow_start(flow, now, c, smooth)
-    elif not busy and flow.in_slow_start and flow.ends_at_gamma:
-        end_slow_start_at_gamma(flow, now)
-    elif decides and not (smooth or flow.decided) and flow.once_a_round:
+    if flow.in_slow_start:
+        if flow.decides_slow_start:
+            _decide_in_slow_start(flow, now, c, smooth)
+        elif flow.ends_at_gamma:
+            end_slow_start_at_gamma(flow, now)
+    elif flow.once_a_round and not (smooth or flow.decided):
         decide(flow, now, c)
         if flow.in_line:
             grow_here(flow, now, flow.round_part, c)
-    # count the round trips in which no decision has moved the window (``march.rests``)
-    if not flow.decided:
-        still = decides and flow.cwnd == before and flow.round_drift == 0.0
-        flow.rounds_at_rest = flow.rounds_at_rest + 1.0 if still else 0.0
-    # what the ACKs of the next round trip will report; of a burst, half waits ahead of a packet
-    if flow.round_sent > 0.0:
+
+
+@jit
+def store_delay(flow: Sender, now: LinkState, c: float) -> None:
+    """Store the delay of the packets of a round trip, which ACKs report in the next round trip.
+
+    It is their mean queueing delay (in Linux: the least), without the part ``now.in_hosts`` that is
+    no delay in the queue (``sample_delay``). In ns-2 the packets of the first window give no RTT
+    sample (docs/ns2.md), so the first samples come from the packets of the second round trip.
+    """
+    if flow.round_sent > 0.0:  # of a burst, half waits ahead of a packet
         mean = flow.delay_sum / flow.round_sent + 0.5 * burst(flow, now, c) / c
         measured = flow.least_delay if flow.least_of_round else mean
         flow.acked_delay = max(measured - now.in_hosts, 0.0)
@@ -212,6 +202,30 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     # the sums, the burst and the first queueing delay of the round trip that begins now
     flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
     flow.burst, flow.next_burst, flow.round_delay = flow.next_burst, 0.0, now.delay
+
+
+@jit
+def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
+    """End a sender's round trip.
+
+    The sender learns its baseRTT from the delay that the ACKs of this round trip report. If it
+    repairs no losses, slow start may end, or the law decides how the window moves next.
+    """
+    flow.heard = flow.heard or flow.in_flight > flow.undetected  # an ACK has come
+    if flow.measures_base and flow.heard and not flow.untimed:
+        flow.over_estimate = min(flow.over_estimate, flow.acked_delay)
+    repairs = flow.recovery_left > 0.0 or flow.timeout_ends > now.time
+    law_moves, before = not (repairs or flow.in_slow_start), flow.cwnd
+    if not repairs:
+        decide_at_end(flow, now, c, smooth)
+        # with no loss and no retransmission under way, ACKs have ended the backoff of the timer
+        if flow.detection_in <= 0.0 and flow.resends <= 0.0:
+            flow.timer = flow.backoff = 1.0
+    # count the round trips in which no decision has moved the window (``march.rests``)
+    if not flow.decided:
+        rests = law_moves and flow.cwnd == before and flow.round_drift == 0.0
+        flow.rounds_at_rest = flow.rounds_at_rest + 1.0 if rests else 0.0
+    store_delay(flow, now, c)
 
 
 @jit
