@@ -174,6 +174,8 @@ ARGUMENTS = {
     "missing argument": (["predict"], "SCENARIO"),
     "bad capacity": (ratio("--capacity", "fast"), "--capacity: 'fast' is not allowed"),
     "bad rtt": (ratio("--rtt", "60"), "--rtt: '60' is not allowed"),
+    # a packet alone takes 1/5 s
+    "rtt too short": (ratio("--capacity", "5pkt/s"), "--rtt: '60ms' is not allowed; at least 0.2"),
     "bad buffer": (ratio("--buffer", "20 Mbit/s"), "--buffer: '20 Mbit/s' is not allowed"),
     "bad packet size": ([*GOOD, "--packet-size", "0 B"], "--packet-size"),
     "bad loss": ([*GOOD, "--loss", "2"], "--loss"),

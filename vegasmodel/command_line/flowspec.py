@@ -64,7 +64,8 @@ def scenario_from_options(
 ) -> Scenario:
     """The one-link scenario of the command ``vegasmodel ratio``, from the command's options.
 
-    If several flows have the same name, the later ones get a suffix: ``-2``, ``-3``, ...
+    If several flows have the same name, the later ones get a suffix: ``-2``, ``-3``, ... If the
+    RTT is too short for the link, the error names ``--rtt``, unless the flow has an RTT of its own.
     """
     tables = [parse_flow(text, rtt=rtt) for text in flows]
     count_of_name: dict[str, int] = {}
@@ -79,6 +80,11 @@ def scenario_from_options(
         checked.of(Link, key).read(value, f"--{key}", size)
     checked.of(Flow, "rtt").plain.read(rtt, "--rtt", size)
     link = {"capacity": capacity, "buffer": buffer, "loss": loss}
-    return Scenario.from_dict(
-        {"name": "ratio", "packet_size": packet_size, "link": [link], "flow": tables}
-    )
+    table = {"name": "ratio", "packet_size": packet_size, "link": [link], "flow": tables}
+    try:
+        return Scenario.from_dict(table)
+    except FieldError as error:
+        of_option = {f"flow[{i}].rtt" for i, f in enumerate(flows) if "rtt" not in parse_flow(f)}
+        if error.field not in of_option:
+            raise
+        raise FieldError("--rtt", rtt, error.allowed) from None
