@@ -201,7 +201,9 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], negligible: float) -> dic
     This estimate replaces the smallest RTT of flow i only if it is clearly shorter: by more than
     ``negligible`` seconds, and by more than half the distance between the quartiles of the
     differences. A smaller gap means little, because two flows in one burst may meet queues that
-    differ by a packet or two.
+    differ by a packet or two. If one of them always comes later in the burst, or has fewer RTTs in
+    each interval, the median is shifted by as much. So the range of the estimate is that between
+    the quartiles, and ``negligible`` more on both sides. But d_i is at most the smallest RTT seen.
     """
     least_rtt = trace.known("rtt_min")
     rtt = trace.known("rtt") if least_rtt is None else least_rtt
@@ -226,7 +228,9 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], negligible: float) -> dic
         low, middle, high = bases[emptiest].value + difference
         if middle + max((high - low) / 2, negligible) < bases[name].value and low > 0:
             how = f"RTT beyond that of {emptiest}, which saw the shorter queue, plus its least RTT"
-            result[name] = Estimate(float(middle), float(low), float(high), "s", how)
+            least_possible = max(float(low) - negligible, 0.0)
+            most_possible = min(float(high) + negligible, bases[name].high)
+            result[name] = Estimate(float(middle), least_possible, most_possible, "s", how)
     return result
 
 
@@ -243,8 +247,8 @@ def _as_one(found: Mapping[str, Estimate], packet: float) -> dict[str, Estimate]
       sends one packet, so the difference changes a window by at most one packet.
 
     Their common RTT is the smallest estimate, or the greatest ``low`` of their ranges if that
-    is larger. The range of the common RTT goes from this greatest ``low`` to the least ``high``.
-    It holds the values that agree with all these flows.
+    is larger. So it lies in the range of each of them. The true RTTs of the flows may differ. So
+    the range of the common RTT holds the ranges of all these flows.
 
     The function then does the same with the remaining flows, until none remains.
     """
@@ -266,7 +270,9 @@ def _as_one(found: Mapping[str, Estimate], packet: float) -> dict[str, Estimate]
                 f"one RTT for {len(not_told_apart)} flows, as the trace does not tell theirs "
                 f"apart: the {LEAST_OF_BASE}"
             )
-            result |= dict.fromkeys(not_told_apart, Estimate(value, low, high, "s", how))
+            least = min(found[name].low for name in not_told_apart)
+            most = max(found[name].high for name in not_told_apart)
+            result |= dict.fromkeys(not_told_apart, Estimate(value, least, most, "s", how))
         taken = set(not_told_apart)
         remaining = [name for name in remaining if name not in taken]
     return result
