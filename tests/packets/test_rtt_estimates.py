@@ -149,3 +149,17 @@ def test_the_range_of_a_common_rtt_holds_those_of_flows_that_differ():
     assert any("one RTT" in each.how for each in found)
     for each, rtt in zip(found, rtts, strict=True):
         assert each.low <= rtt <= each.high
+
+
+@pytest.mark.ns2
+def test_acks_that_the_receiver_holds_back_make_no_queue_longer():
+    """ns-2's receiver holds an ACK back for up to 100 ms; the queue takes 22/180 s at most."""
+    flows = (
+        Flow("reno", 0.0707, start=0.0457, variant="ns2"),
+        Flow("tahoe", 0.0707, count=4, start=0.186, variant="ns2", delayed_ack=True),
+    )
+    run = Run(60.0, 20.0, ns2_defaults="2.35")
+    scenario = Scenario((Link(180.0, buffer=22.0),), flows, run=run)
+    found = estimate(measurement.record_engine(scenario)).buffer
+    assert found is not None
+    assert found.low <= 22.0

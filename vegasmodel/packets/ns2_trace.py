@@ -136,7 +136,9 @@ def _rtts(
 ) -> dict[str, Floats]:
     """The mean and the smallest RTT in each interval, and the baseRTT of Vegas flows, s.
 
-    ``trips`` are the RTTs of each flow, and ``vegas`` [flow] says which flows are Vegas.
+    ``trips`` are the RTTs of each flow, and ``vegas`` [flow] says which flows are Vegas.  RTTs with
+    ACKs that the receiver may have held back are left out, as in a capture: the time for which it
+    held them back is no queueing delay.
 
     Each array is [time, flow].  An RTT is NaN if no ACK gave one in the interval.  The baseRTT is
     the smallest RTT of the flow up to the end of the interval; it is NaN for flows that are not
@@ -145,21 +147,20 @@ def _rtts(
     shape = (edges.size - 1, len(trips))
     mean, least, base = np.full((3, *shape), np.nan)
     for f, of_flow in enumerate(trips):
+        time, rtt = of_flow.time[~of_flow.held], of_flow.rtt[~of_flow.held]
         # the index of the interval in which each ACK came; -1: before the first edge
-        interval_of_ack = np.searchsorted(edges, of_flow.time, side="left") - 1
+        interval_of_ack = np.searchsorted(edges, time, side="left") - 1
         inside = (interval_of_ack >= 0) & (interval_of_ack < shape[0])
         number = np.bincount(interval_of_ack[inside], minlength=shape[0])
-        total = np.bincount(
-            interval_of_ack[inside], weights=of_flow.rtt[inside], minlength=shape[0]
-        )
+        total = np.bincount(interval_of_ack[inside], weights=rtt[inside], minlength=shape[0])
         measured = number > 0
         mean[measured, f] = total[measured] / number[measured]
         lowest = np.full(shape[0], np.inf)
-        np.minimum.at(lowest, interval_of_ack[inside], of_flow.rtt[inside])
+        np.minimum.at(lowest, interval_of_ack[inside], rtt[inside])
         least[measured, f] = lowest[measured]
         if vegas[f]:
             # the smallest RTT before the trace begins; infinite if there is none
-            before = of_flow.rtt[interval_of_ack < 0].min(initial=np.inf)
+            before = rtt[interval_of_ack < 0].min(initial=np.inf)
             smallest = np.minimum.accumulate(np.minimum(lowest, before))
             base[:, f] = np.where(np.isfinite(smallest), smallest, np.nan)
     return {"rtt": mean, "rtt_min": least, "base_rtt": base}

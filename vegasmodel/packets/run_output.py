@@ -52,6 +52,8 @@ class RoundTrips:
 
     time: Floats  # when the ACK came, s from the scenario's start
     rtt: Floats
+    # whether the receiver may have held the ACK back, to wait for another packet
+    held: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, .
     from pyarrow import csv
 
     if path.stat().st_size == 0:
-        return (RoundTrips(np.empty(0), np.empty(0)),) * n_flows
+        return (RoundTrips(np.empty(0), np.empty(0), np.empty(0, dtype=np.bool_)),) * n_flows
     names = ["what", "time", "flow", "size", "seq"]
     columns = ["what", "time", "flow", *"ab", "size", *"cdef", "seq", "id"]  # letters: not read
     table = csv.read_csv(
@@ -209,6 +211,9 @@ def _rtts_of_flow(
     out: such an ACK came only after a lost packet had been sent again, so the time is too long. The
     ACK of a smaller packet, such as a SYN, is left out, too: its RTT is shorter.
 
+    If most packets are acknowledged by ACKs of several packets, the receiver delays its ACKs. Then
+    it may have held back an ACK of one packet until its timer expired.
+
     ``time`` (s), ``seq`` and ``sizes`` (bytes) have the times, the sequence numbers and the sizes
     of data packets and ACKs. ``is_data`` is true for data packets.
     """
@@ -230,4 +235,7 @@ def _rtts_of_flow(
     large = np.zeros(size, dtype=bool)
     large[sent[sizes[is_data] == sizes[is_data].max(initial=0)]] = True
     used = unrepeated & large[acked]
-    return RoundTrips(acked_at[used], (acked_at - first_sent[acked])[used])
+    packets = acked - before  # that each ACK acknowledges
+    delays = 2 * np.count_nonzero(packets == 1) < packets.sum()
+    held = delays & (packets == 1)
+    return RoundTrips(acked_at[used], (acked_at - first_sent[acked])[used], held[used])
