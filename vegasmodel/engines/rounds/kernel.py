@@ -57,6 +57,8 @@ from vegasmodel.status import Status
 # why a run stopped: plain integers for Numba
 DONE, FALL = int(Status.DONE), int(Status.FALL)
 FULL_RING, PAUSED = int(Status.FULL_RING), int(Status.PAUSED)
+# indices of the numbers that one call of ``march`` hands on to the next
+SAMPLE_DUE, ROWS_USED, SEED = range(3)
 BURST_PARTS = 256.0  # greatest number of parts in which a burst enters its first queue
 
 
@@ -401,18 +403,19 @@ def march(
 
     After ``most`` events the run stops, too, with the status ``PAUSED``, so that Python can react
     to Ctrl-C. The next call continues it as if it had not stopped. ``carried`` has three numbers
-    that one call hands on to the next: the time at which samples are due, the number of rows of
-    ``grid`` that have been used, and the seed of the random numbers. Before the first call, two of
-    them are 0: the time and the number of rows. The first call replaces the seed by -1.
+    that one call hands on to the next: the time at which samples are due (``SAMPLE_DUE``), the
+    number of rows of ``grid`` that have been used (``ROWS_USED``), and the seed of the random
+    numbers (``SEED``). Before the first call, two of them are 0: the time and the number of rows.
+    The first call replaces the seed by -1.
 
     ``grid`` contains capacities and delays with rounding errors like those of ns-2. Each row is for
     a period that ends at a power of 2 seconds (``rounding.roundings``).
     """
     events, fits = 0, True
-    if carried[2] >= 0.0:
-        _start_flows(net, int(carried[2]))
-        carried[2] = -1.0
-    sample_due, used = carried[0], int(carried[1])
+    if carried[SEED] >= 0.0:
+        _start_flows(net, int(carried[SEED]))
+        carried[SEED] = -1.0
+    sample_due, used = carried[SAMPLE_DUE], int(carried[ROWS_USED])
     # end of the period of the present row of ``grid``, seconds
     limit = 2.0 ** (used - 1 + FIRST_BINADE) if used > 0 else 0.0
     while net.keys[net.tree[1]] < NEVER:
@@ -424,7 +427,7 @@ def march(
         clock = now + net.links[h.link].shift
         if clock >= sample_due:
             sample_due = take_due_samples(net, clock, times, out_flow, out_queue, warmup, end)
-            carried[0] = sample_due
+            carried[SAMPLE_DUE] = sample_due
         if now > end:
             schedule(net, e, NEVER)
             continue
@@ -432,7 +435,7 @@ def march(
             limit = 2.0 ** (used + FIRST_BINADE)
             _set_rounding(net, grid[used])
             used += 1
-            carried[1] = used
+            carried[ROWS_USED] = used
         before = cwnd_packets(f) if now >= falls else 0.0
         if e == f.hop:  # the first queue of the flow's path
             fits = _flow_event(net, f, who, holes[who], now, synchronised)
