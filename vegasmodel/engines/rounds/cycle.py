@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from vegasmodel.engines.rounds.run import Simulation, Totals
     from vegasmodel.engines.rounds.snapshot import Observer, Snapshot
 
-WINDOW, RTT = 0, 2  # indices of these samples in ``Totals.per_flow[time, flow]``
 FIRST_TRIPS = 1280  # round trips of the first try; each further try has twice as many
 LEFT_OUT = 0.25  # part of a try that is left out as transient
 SAMPLES = 4  # number of samples per shortest RTT
@@ -193,7 +192,7 @@ def _settled(totals: Totals) -> int:
 
 def _at_rest(totals: Totals) -> bool:
     """Whether all windows are constant after warm-up, in all samples of the run."""
-    window = totals.per_flow[_settled(totals) :, :, WINDOW]
+    window = totals.window[_settled(totals) :]
     return bool(np.all(window.max(axis=0) == window.min(axis=0)))
 
 
@@ -243,7 +242,7 @@ def _periodic(
         overflows=falls,
         throughput=more("delivered") / span,
         spread=np.zeros(n),
-        window=simulation.per_flow[first:last, :, WINDOW].mean(axis=0),
+        window=totals.window[first:last].mean(axis=0),
         rtt_mean=rtt,
         base_rtt=totals.base,
         queue_mean=_waiting(totals, links, span),
@@ -297,11 +296,11 @@ def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCy
     part = slice(first, last)
     packets = np.diff(delivered[first : last + 1], axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        rtt = (totals.per_flow[part, :, RTT] * packets).sum(axis=0) / packets.sum(axis=0)
+        rtt = (totals.rtt[part] * packets).sum(axis=0) / packets.sum(axis=0)
     # The queue is summed up from the end of warm-up on, which is the time ``mark_now``. The flows
     # are known only at samples, so their means begin at the first sample at or after this time.
     span = float(times[-1] - totals.first_queue["mark_now"])
-    window, queue = totals.per_flow[part, :, WINDOW], _waiting(totals, totals.routes.links, span)
+    window, queue = totals.window[part], _waiting(totals, totals.routes.links, span)
     losses = np.full_like(rates, math.nan if kind == "neither found" else 0.0)
     return LimitCycle(
         kind=kind,

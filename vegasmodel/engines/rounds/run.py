@@ -27,7 +27,11 @@ from vegasmodel.engines.rounds.rounding import roundings
 from vegasmodel.engines.rounds.route import Routes, routes
 from vegasmodel.engines.rounds.state import (
     COLUMNS,
+    DELIVERED,
     PARCEL,
+    RTT,
+    SAMPLED,
+    WINDOW,
     WITHOUT_ROUNDING,
     WITHOUT_ROUNDS,
     WITHOUT_TICKS,
@@ -78,8 +82,7 @@ class Totals:
     flows: NDArray[Any]  # the final records, ``state.FLOW``
     routes: Routes  # the queues and hops, with their final records
     times: Floats  # of the samples, seconds
-    # [time, flow, (window, sent, rtt, delivered, baseRTT at this time, lost)]
-    per_flow: Floats
+    per_flow: Floats  # [time, flow, ``state.WINDOW`` to ``state.LOST``]
     queues: Floats  # [time, queue] packets that wait
 
     @property
@@ -88,9 +91,19 @@ class Totals:
         return self.routes.links[0]
 
     @property
+    def window(self) -> Floats:
+        """The window of each flow at each sample in packets, [time, flow]."""
+        return self.per_flow[:, :, WINDOW]
+
+    @property
+    def rtt(self) -> Floats:
+        """The RTT of each flow with the queues at each sample in seconds, [time, flow]."""
+        return self.per_flow[:, :, RTT]
+
+    @property
     def delivered(self) -> Floats:
         """Packets that each flow has delivered from its start until each sample, [time, flow]."""
-        return self.per_flow[:, :, 3]
+        return self.per_flow[:, :, DELIVERED]
 
     def of_links(self, values: Floats, names: Sequence[str]) -> Floats:
         """For each link, the sum of ``values`` over the link's queues in the forward direction.
@@ -301,7 +314,7 @@ class Simulation:
         self.capacity = float(way.links["capacity"][0])
         # what ``kernel.march`` fills in, and what it keeps from call to call
         self.times = times
-        self.per_flow = np.zeros((self.times.size, len(members), 6))
+        self.per_flow = np.zeros((self.times.size, len(members), SAMPLED))
         self.queues = np.zeros((self.times.size, len(way.links)))
         self.events = 0
         self._march, self._stopped = march, False

@@ -25,7 +25,17 @@ import numpy as np
 from vegasmodel.engines.rounds.acks import received_beyond
 from vegasmodel.engines.rounds.laws import window
 from vegasmodel.engines.rounds.queue import advance, waiting, waiting_now
-from vegasmodel.engines.rounds.state import Net, Sender, rare
+from vegasmodel.engines.rounds.state import (
+    BASE_RTT,
+    DELIVERED,
+    LOST,
+    RTT,
+    SENT,
+    WINDOW,
+    Net,
+    Sender,
+    rare,
+)
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
@@ -135,9 +145,8 @@ def _copy(net: Net, k: int, time: float) -> None:
 def _take_sample(net: Net, k: int, time: float, out_flow: Floats, out_queue: Floats) -> None:
     """Store a sample of queue ``k`` at ``time``, and of the flows whose path begins with it.
 
-    ``out_queue`` gets the number of waiting packets. ``out_flow`` gets six numbers for each flow:
-    the window in packets, the packets sent so far, the RTT in seconds with the present queues, the
-    packets delivered so far, the baseRTT in seconds, and the packets lost so far.
+    ``out_queue`` gets the number of waiting packets. ``out_flow`` gets the numbers of each flow
+    that ``state.py`` lists (``WINDOW`` to ``LOST``).
     """
     _copy(net, k, time)
     link = net.copies[k]
@@ -153,12 +162,12 @@ def _take_sample(net: Net, k: int, time: float, out_flow: Floats, out_queue: Flo
             queues = net.copies if h.link == k else net.links
             rtt += waiting(queues, h.link, queues[h.link].queue, h.work)
         values = out_flow[row, f.member]  # windows and counts are sums over a group's short flows
-        values[0] += window(f) if active else 0.0
-        values[1] += f.sent
-        values[2] = rtt
-        values[3] += delivered_by(f, link.now)
-        values[4] = f.base
-        values[5] += f.lost
+        values[WINDOW] += window(f) if active else 0.0
+        values[SENT] += f.sent
+        values[RTT] = rtt
+        values[DELIVERED] += delivered_by(f, link.now)
+        values[BASE_RTT] = f.base
+        values[LOST] += f.lost
     out_queue[row, k] = waiting_now(link)
     net.links[k].sampled += 1
 

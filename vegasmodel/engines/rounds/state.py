@@ -65,6 +65,10 @@ FORGOTTEN = 4  # ns-2's CUBIC: what it has forgotten behind the hole (``scoreboa
 NOT_RESENT = 5  # number of the hole's first packet that has not been retransmitted
 LOST_AGAIN = 6  # 0, or more if its retransmission is lost, too (``repair.retransmission_lost``)
 COLUMNS = 7  # number of columns
+# The columns of the samples of a flow: the window in packets, the packets sent so far, the RTT in
+# seconds with the present queues, the packets delivered so far, the baseRTT in seconds, and the
+# packets lost so far.
+WINDOW, SENT, RTT, DELIVERED, BASE_RTT, LOST, SAMPLED = range(7)  # ``SAMPLED`` is their number
 
 
 class Sender(Mechanisms):
