@@ -71,6 +71,39 @@ def red_average(drops: DropParameters, mean: float, arrived: float, queue: float
 
 
 @jit
+def time_at_edge(
+    senders: Senders, past: Past, last: int, h: float, c: float, loss: float, before: float,
+    s1: float, edge: float, equal: float, arrived: Floats,
+) -> float:  # fmt: skip
+    """The time within a step of h seconds at which the queueing delay reaches ``edge``.
+
+    At this delay, 0 or ``s_max``, the queue is empty or full. At the end of the step the delay
+    would be ``s1``. ``before`` packets have arrived when the step begins. Delays and times that
+    differ by less than ``equal`` seconds count as equal. The other arguments are those of
+    ``queue_step``. The false-position method (Illinois) finds the time: if the same end of the
+    interval moves twice in a row, the method halves the value at the other end.
+    """
+    t, s = past.time[last], past.delay[last]
+    low, high, f_low, f_high = 0.0, h, s - edge, s1 - edge
+    side, middle = 0, h  # ``side``: which end moved last, 1: ``low``, -1: ``high``
+    for _ in range(SEARCH):
+        middle = low + (high - low) * f_low / (f_low - f_high)
+        more = count_arrivals(senders, past, last, t + middle, arrived) - before
+        f = s + (1.0 - loss) * more / c - middle - edge
+        if abs(f) <= equal or high - low <= equal:
+            break
+        if f * f_low > 0.0:
+            low, f_low = middle, f
+            f_high *= 0.5 if side == 1 else 1.0
+            side = 1
+        else:
+            high, f_high = middle, f
+            f_low *= 0.5 if side == -1 else 1.0
+            side = -1
+    return middle
+
+
+@jit
 def queue_step(
     senders: Senders,
     past: Past,
@@ -109,27 +142,10 @@ def queue_step(
         return h, 0.0, 0.0
     if 0.0 <= s1 <= s_max:
         return h, s1, 0.0
-    # The queue becomes empty or full within the step, so the step ends there. The false-position
-    # method (Illinois) finds when the delay reaches ``edge``, which is 0 or s_max. If the same end
-    # of the interval moves twice in a row, the method halves the value at the other end.
+    # the queue becomes empty or full within the step, so the step ends there
     edge = 0.0 if s1 < 0.0 else s_max
-    low, high, f_low, f_high = 0.0, h, s - edge, s1 - edge
-    side, middle = 0, h  # ``side``: which end moved last, 1: ``low``, -1: ``high``
-    for _ in range(SEARCH):
-        middle = low + (high - low) * f_low / (f_low - f_high)
-        more = count_arrivals(senders, past, last, t + middle, arrived) - before
-        f = s + (1.0 - loss) * more / c - middle - edge
-        if abs(f) <= equal or high - low <= equal:
-            break
-        if f * f_low > 0.0:
-            low, f_low = middle, f
-            f_high *= 0.5 if side == 1 else 1.0
-            side = 1
-        else:
-            high, f_high = middle, f
-            f_low *= 0.5 if side == -1 else 1.0
-            side = -1
-    return middle, edge, 0.0
+    found = time_at_edge(senders, past, last, h, c, loss, before, s1, edge, equal, arrived)
+    return found, edge, 0.0
 
 
 @making
