@@ -159,13 +159,7 @@ def _ahead(p: Flows, y: Moving, s1: Array, h: Array) -> tuple[Array, Array, Arra
     surge = jnp.exp(jnp.where(y.in_slow_start, p.slow_start_growth * h * pace, 0.0))
     rate = jnp.where(y.in_slow_start, W * surge * p.slow_start_growth, p.growth)
     up = jnp.where(y.in_slow_start, W * surge, W + p.growth * h * pace)
-    low, low_by_s = _threshold(
-        _ends(p, y),
-        p.rtt,
-        y.over_estimate,
-        s1,
-        p.backlog_over_base,
-    )
+    low, low_by_s = _threshold(_ends(p, y), p.rtt, y.over_estimate, s1, p.backlog_over_base)
     high, high_by_s = _threshold(p.upper, p.rtt, y.over_estimate, s1, p.backlog_over_base)
     down = W - h * pace
     below = jnp.minimum(low, p.max_window) > W  # the window has to grow
@@ -451,6 +445,25 @@ def _slowly(p: Flows, y: Moving, fraction: Array, motion: _Motion) -> tuple[Arra
     return jnp.where(jnp.any(y.active & y.in_slow_start), 0.0, longest), soon
 
 
+def _tally(case: Batch, y: Moving, new: Array, s1: Array, length: Array) -> _Totals:
+    """The totals after a step of ``length`` seconds, by the trapezoidal rule.
+
+    The step ends with the windows ``new`` and the queueing delay ``s1``. A step before the end of
+    the warm-up adds nothing. Without JAX, ``tally.tally_step`` computes this.
+    """
+    p, before = case.flows, y.totals
+    warm = jnp.where(y.t >= case.warmup, 1.0, 0.0)
+    counts = jnp.where(y.active, 0.5 * length * warm, 0.0)
+    rate = y.window / (p.rtt + y.s) + new / (p.rtt + s1)
+    return before._replace(
+        delivered=before.delivered + counts * rate,
+        window=before.window + counts * (y.window + new),
+        active=before.active + 2 * counts,
+        queue=before.queue + 0.5 * length * warm * case.capacity * (y.s + s1),
+        time=before.time + length * warm,
+    )
+
+
 def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
     """Make one pass of the loop that advances a scenario; returns the new state.
 
@@ -486,22 +499,11 @@ def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
     s1, length = _solve(p, case, y, h)
     begins = (y.s == 0) & (s1 > 0) & ~y.begun  # a queue forms within the step
     cut = ~y.full & ~y.jumped & ((s1 > case.s_max) | begins)  # the step is discarded
-    # the time integrals, and the state at the end of the step
+    # the state at the end of the step
     new, _, _, motion = _ahead(p, y, s1, length)
     ended = jnp.any(y.active & y.in_slow_start & (motion.moves <= 0))  # a slow start, at gamma
     halved = ended & ~cut & ~y.full & ~y.jumped & (length > least)  # the step is discarded, too
     t = jnp.where(~y.jumped & (length == left), until, y.t + length)
-    warm = jnp.where(y.t >= case.warmup, 1.0, 0.0)
-    counts = jnp.where(y.active, 0.5 * length * warm, 0.0)
-    rate = y.window / (p.rtt + y.s) + new / (p.rtt + s1)
-    totals = _Totals(
-        delivered=y.totals.delivered + counts * rate,
-        window=y.totals.window + counts * (y.window + new),
-        active=y.totals.active + 2 * counts,
-        lost=y.totals.lost,
-        queue=y.totals.queue + 0.5 * length * warm * c * (y.s + s1),
-        time=y.totals.time + length * warm,
-    )
     moved = y._replace(
         t=t,
         s=s1,
@@ -512,7 +514,7 @@ def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
             jnp.minimum(y.over_estimate, jnp.maximum(s1 - p.less_found, 0.0)),
             y.over_estimate,
         ),
-        totals=totals,
+        totals=_tally(case, y, new, s1, length),
     )
     # after an event, a step of the usual length shows how windows and queue move on
     event = y.full | (length == left) | jnp.any(y.in_slow_start & ~moved.in_slow_start)
