@@ -9,7 +9,9 @@ import pytest
 import vegasmodel as vm
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import measured, ns2_trace
+from vegasmodel.packets.completion import complete
 from vegasmodel.packets.estimate import estimate
+from vegasmodel.packets.inspection import inspect
 from vegasmodel.packets.trace import make
 
 
@@ -99,8 +101,6 @@ def test_an_estimated_capacity_is_in_the_scenarios_packets():
         "flow": [{"law": law, "rtt": "50 ms", "alpha": 3} for law in ("vegas", "reno")],
         "run": {"duration": "10 s", "warmup": "2 s"},
     }
-    from vegasmodel.packets.completion import complete
-
     found, (capacity,) = complete(table, trace(packet_size=1500.0))
     assert capacity.key == "link[0].capacity"
     assert found.links[0].capacity == pytest.approx(3 * 79.5)
@@ -136,8 +136,6 @@ def test_a_lower_bound_of_the_capacity_is_none_too_large_if_packets_differ_in_si
         ],
         "run": {"duration": "20 s", "warmup": "2 s"},
     }
-    from vegasmodel.packets.completion import complete
-
     found, (capacity,) = complete(table, seen)
     assert capacity.high == np.inf
     smallest = "sizes differ, so each packet counts as the smallest"
@@ -177,8 +175,6 @@ def test_a_time_with_small_packets_only_does_not_make_the_capacity_a_lower_bound
     In packets of 1000 B its capacity is 500 pkt/s. The estimate was only a lower bound: the
     second of small packets, 1000 pkt/s, seemed to show that the link was partly idle later.
     """
-    from vegasmodel.packets.completion import complete
-
     rates = np.tile([100.0, 450.0], (2000, 1))
     rates[:100], rates[100:200] = 0.0, [1000.0, 0.0]
     sums = rates.sum(axis=1, keepdims=True)
@@ -199,8 +195,6 @@ def test_a_time_with_small_packets_only_does_not_make_the_capacity_a_lower_bound
 @pytest.mark.parametrize("sizes", [("1500 B", "1500 B"), ("1500 B", "100 B")])
 def test_throughputs_of_two_directions_are_no_capacity(sizes: tuple[str, str]) -> None:
     """The sum was told as the capacity of the link, up to twice as much as it carries."""
-    from vegasmodel.packets.completion import complete
-
     seen = make(
         "pcap", np.arange(1.0, 21.0), ["there", "back"], {"throughput": np.full((20, 2), 90)}
     )
@@ -216,14 +210,14 @@ def test_throughputs_of_two_directions_are_no_capacity(sizes: tuple[str, str]) -
     assert complete(table, seen)[0].links[0].capacity == pytest.approx(180.0)
 
 
-def test_a_lower_bound_counts_large_packets_by_their_bytes():
-    """Of 500 pkt/s nearly all have 1500 B: the link carries at least these bytes."""
-    rates = np.tile([1.0, 499.0], (20, 1))
-    rates[7:9] = [1.0, 399.0]
+def small_and_large(rates):
+    """A trace of packets of 100 B and of 1500 B, and a scenario without a capacity for it.
+
+    ``rates`` are the throughputs of both flows in each second, pkt/s.
+    """
     figures = {"throughput": rates, "packet_size": [100.0, 1500.0]}
-    figures["rtt"] = np.full((20, 2), 0.05)
-    figures["retransmits"] = np.zeros((20, 2))
-    seen = make("pcap", np.arange(1.0, 21.0), ["vegas", "reno"], figures)
+    figures["rtt"] = np.full(rates.shape, 0.05)
+    figures["retransmits"] = np.zeros(rates.shape)
     table = {
         "packet_size": "1500 B",
         "link": [{"buffer": "20 pkt"}],
@@ -231,11 +225,16 @@ def test_a_lower_bound_counts_large_packets_by_their_bytes():
             {"law": "vegas", "rtt": "50 ms", "alpha": 3, "packet_size": "100 B"},
             {"law": "reno", "rtt": "50 ms"},
         ],
-        "run": {"duration": "20 s", "warmup": "2 s"},
+        "run": {"duration": f"{len(rates)} s", "warmup": "2 s"},
     }
-    from vegasmodel.packets.completion import complete
+    return table, make("pcap", 1.0 + np.arange(len(rates)), ["vegas", "reno"], figures)
 
-    found, (capacity,) = complete(table, seen)
+
+def test_a_lower_bound_counts_large_packets_by_their_bytes():
+    """Of 500 pkt/s nearly all have 1500 B: the link carries at least these bytes."""
+    rates = np.tile([1.0, 499.0], (20, 1))
+    rates[7:9] = [1.0, 399.0]
+    found, (capacity,) = complete(*small_and_large(rates))
     assert "a lower bound; counted by bytes, as packets differ in size" in capacity.how
     assert 488.0 <= found.links[0].capacity <= 500.0
 
@@ -247,24 +246,9 @@ def test_a_lower_bound_from_throughputs_counts_the_bytes_of_each_flow(tmp_path):
     packets counted as small, the lower bound would be 2833 * 100 / 1500 = 189 pkt/s. All bytes of
     the trace, divided by its length, are 250 pkt/s.
     """
-    from vegasmodel.packets.completion import complete
-    from vegasmodel.packets.inspection import inspect
-
     rates = np.zeros((40, 2))
     rates[10:30] = [2500.0, 1000.0 / 3.0]
-    figures = {"throughput": rates, "packet_size": [100.0, 1500.0]}
-    figures["rtt"] = np.full((40, 2), 0.05)
-    figures["retransmits"] = np.zeros((40, 2))
-    seen = make("pcap", np.arange(1.0, 41.0), ["vegas", "reno"], figures)
-    table = {
-        "packet_size": "1500 B",
-        "link": [{"buffer": "20 pkt"}],
-        "flow": [
-            {"law": "vegas", "rtt": "50 ms", "alpha": 3, "packet_size": "100 B"},
-            {"law": "reno", "rtt": "50 ms"},
-        ],
-        "run": {"duration": "40 s", "warmup": "2 s"},
-    }
+    table, seen = small_and_large(rates)
     found, (capacity,) = complete(table, seen)
     assert capacity.high == np.inf
     assert "a lower bound; counted by bytes, as packets differ in size" in capacity.how
