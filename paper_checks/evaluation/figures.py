@@ -375,22 +375,18 @@ def _chart(law: str, red: bool) -> list[Scenario]:
     ]
 
 
-def _ratio_falls_with_buffer(law: str, red: bool) -> Callable[[Runs], Found]:
-    """Make the function that tests whether ACK1/ACK2 is less at the largest buffer than at 10.
+@of_runs
+def _ratio_falls_with_buffer(runs: Runs, law: str, red: bool) -> Found:
+    """Whether ACK1/ACK2 is less at the largest buffer than at 10.
 
     ACK1 and ACK2 are the numbers of packets acknowledged to the two sources of ``law``.  With
     ``red`` the queue is RED.
     """
-
-    def compute(runs: Runs) -> Found:
-        """Whether the ratio ACK1/ACK2 is less at the largest buffer than at the least."""
-        chart = _chart(law, red)  # by buffer, from the least to the largest
-        values = for_each_seed(runs, chart, lambda *r: ratio(r[-1]) < ratio(r[0]))
-        medians = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in chart]
-        text = ", ".join(f"{v:.3g}" for v in medians)
-        return majority_of_seeds(values, detail=f"Medians at 10, 15, 20, 30, 50: {text}.")
-
-    return with_each_red(compute) if red else compute
+    chart = _chart(law, red)  # by buffer, from the least to the largest
+    values = for_each_seed(runs, chart, lambda *r: ratio(r[-1]) < ratio(r[0]))
+    medians = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in chart]
+    text = ", ".join(f"{v:.3g}" for v in medians)
+    return majority_of_seeds(values, detail=f"Medians at 10, 15, 20, 30, 50: {text}.")
 
 
 def _fairer_with_red(runs: Runs) -> Found:
@@ -414,13 +410,14 @@ def _fairer_with_red(runs: Runs) -> Found:
     )
 
 
-def _close_is_no_number(compute: Callable[[Runs], Found]) -> Callable[[Runs], Found]:
-    """Make a function like ``compute``, but whose result says that 'close to 1' is no number."""
+@of_runs
+def _close_is_no_number(runs: Runs, compute: Callable[[Runs], Found]) -> Found:
+    """The result of ``compute``, which also says that 'close to 1' is no number."""
     missing = (
         "The paper states neither when the sources start nor from when on packets count, and "
         "'close' is no number. We ran starts at 0 and 0.5 s with counts from 0 s on."
     )
-    return lambda runs: dataclasses.replace(compute(runs), missing=missing)
+    return dataclasses.replace(compute(runs), missing=missing)
 
 
 def buffers_and_delay() -> list[Record]:
@@ -434,10 +431,11 @@ def buffers_and_delay() -> list[Record]:
     for law in LOSS_BASED:
         for red in (False, True):
             section = "3.2.3.2, RED" if red else "3.2.3.1, DropTail"
+            falls = _ratio_falls_with_buffer(law, red)
             found.append(
                 Record(
                     f"section {section}, {law}: the ratio falls as the buffer grows",
-                    compute=_ratio_falls_with_buffer(law, red),
+                    compute=with_each_red(falls) if red else falls,
                     note="Read as: the ratio is smaller at a buffer of 50 than at one of 10, but "
                     "need not fall at each step. "
                     f"{AS_TABLE_3} {MAJORITY_NOTE}" + f" {SETTINGS}" * red,

@@ -12,7 +12,14 @@ from functools import partial
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, from_printed_numbers, open_question, rounding
+from paper_checks.checks import (
+    Found,
+    Record,
+    from_printed_numbers,
+    of_runs,
+    open_question,
+    rounding,
+)
 from paper_checks.evaluation.readings import STARTS, TIMERS, with_both_starts, with_both_timers
 from paper_checks.evaluation.red import SETTINGS, with_each_red
 from paper_checks.evaluation.scenes import pair, single, stored
@@ -290,28 +297,27 @@ def red(law: str, maximum: float) -> Scenario:
     return pair(law, "vegas", buffer=maximum, queue=queue)
 
 
+@of_runs
 def _count(
-    scenario: Scenario, statistic: Callable[[Floats], float], printed: int, smaller: float
-) -> Callable[[Runs], Found]:
-    """Make a record's function, which computes a count of ACKs in table 4 from runs of ns-2.
+    runs: Runs,
+    scenario: Scenario,
+    statistic: Callable[[Floats], float],
+    printed: int,
+    smaller: float,
+) -> Found:
+    """A count of ACKs in table 4 from runs of ns-2, as the median over the seeds.
 
-    ``statistic`` computes the count from the rates of one run.  The tolerance is at most 10 % of
-    ``smaller``, the smaller of the row's two counts.  The starts of the sources and three settings
-    of RED are tried, since the paper does not state them.
+    ``statistic`` computes the count from the rates of one run.  ``printed`` is the paper's count.
+    The tolerance is at most 10 % of ``smaller``, the smaller of the row's two counts.
     """
-
-    def compute(runs: Runs) -> Found:
-        """The count of ACKs as the median over the seeds, whose starts move a little."""
-        values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
-        detail = f"Median {np.median(values):.0f}, {values.min():.0f} to {values.max():.0f}."
-        return majority_of_seeds(
-            values.tolist(),
-            printed=printed,
-            tolerance=tolerance_by_spread(values, unit=1.0, printed=smaller),
-            detail=detail,
-        )
-
-    return with_both_starts(with_each_red(compute, printed), printed)
+    values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
+    detail = f"Median {np.median(values):.0f}, {values.min():.0f} to {values.max():.0f}."
+    return majority_of_seeds(
+        values.tolist(),
+        printed=printed,
+        tolerance=tolerance_by_spread(values, unit=1.0, printed=smaller),
+        detail=detail,
+    )
 
 
 def table_4() -> list[Record]:
@@ -333,13 +339,12 @@ def table_4() -> list[Record]:
                 if misprinted and name == "vegas":
                     found.append(_too_large(where, count, first))
                     continue
+                of_acks = _count(red(law, maximum), counted(i, COUNTED_SECONDS), count, smaller)
                 found.append(
                     Record(
                         f"{where}, ACKs of {name}",
                         printed=count,
-                        compute=_count(
-                            red(law, maximum), counted(i, COUNTED_SECONDS), count, smaller
-                        ),
+                        compute=with_both_starts(with_each_red(of_acks, count), count),
                         note=f"{SOURCE} The 10 % are of the smaller of the row's two counts, also "
                         "for the larger one: the counts add up to a full link from 15 to 120 s, so "
                         f"both miss the print by the same number. {SETTINGS} {STARTS}",
