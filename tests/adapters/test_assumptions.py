@@ -58,6 +58,45 @@ def test_a_flow_that_starts_as_the_averages_begin_is_there_all_the_time(
     assert row.holds is holds
 
 
+EARLY = {"discipline": "red", "min_threshold": "5 pkt", "max_threshold": "15 pkt"}
+
+
+@pytest.mark.parametrize(
+    ("model", "flows", "link", "holds"),
+    [
+        # tcp.cc: useHeaders_ adds 40 B to the packets of all agents but Vegas
+        ("minicycle", [VEGAS, RENO], {"buffer": "20 pkt"}, False),
+        ("fluid", [VEGAS, RENO], {"buffer": "20 pkt"}, False),
+        ("red", [RENO], {"buffer": "40 pkt", "queue": EARLY}, False),
+        ("random-loss", [RENO], {"buffer": "50 pkt", "loss": 0.05}, False),
+        ("rate-delay", [VEGAS, RENO], {"buffer": "40 pkt", "queue": {"discipline": "rd"}}, False),
+        # tcpTick_: the timers of Vegas are finer, too, where it loses packets
+        ("random-loss", [{**VEGAS, "variant": "ns2"}], {"buffer": "50 pkt", "loss": 0.05}, False),
+        ("red", [{**VEGAS, "variant": "ns2"}], {"buffer": "40 pkt", "queue": EARLY}, False),
+        # neither matters for Vegas alone at a drop-tail queue, nor for the TCP of Linux
+        ("equilibrium", [{**VEGAS, "variant": "ns2"}], {"buffer": "50 pkt"}, True),
+        (
+            "minicycle",
+            [{**f, "variant": "linux"} for f in (VEGAS, RENO)],
+            {"buffer": "20 pkt"},
+            True,
+        ),
+        ("fluid", [{**f, "variant": "linux"} for f in (VEGAS, RENO)], {"buffer": "20 pkt"}, True),
+    ],
+)
+def test_a_model_says_if_it_leaves_the_later_defaults_of_ns2_out(
+    model: str, flows: list[dict[str, Any]], link: dict[str, Any], holds: bool
+) -> None:
+    """With ``ns2_defaults = "2.35"``; with those of the papers' time nothing is left out."""
+    run = {"duration": "60 s", "warmup": "20 s"}
+    for defaults, expected in (("2.35", holds), ("papers", True)):
+        case = scenario(*flows, run={**run, "ns2_defaults": defaults}, **link)
+        said = [
+            a for a in vm.predict(case, model).assumptions if a.name == "defaults-of-the-papers"
+        ]
+        assert [a.holds for a in said] == [expected]
+
+
 def test_fluid_says_where_its_equations_lack_the_delayed_acks_of_vegas() -> None:
     """With the variant ``paper`` Vegas's window does not depend on how many ACKs come."""
     both = scenario(VEGAS, RENO, run={"duration": "60 s"}, buffer="20 pkt")

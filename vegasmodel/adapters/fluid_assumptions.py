@@ -11,6 +11,7 @@ import numpy as np
 from vegasmodel.adapters import fluid_vegas, rest, waits
 from vegasmodel.adapters.common import (
     buffered,
+    later_defaults,
     left_out,
     losses_end_growth,
     one_recovery,
@@ -48,6 +49,7 @@ FEW_LOSSES = 3.0  # packets that a sender repairs in few round trips, whatever i
 SLOW_GROWTH = 0.1  # part of a window: if it grows by less in a round trip, this matters little
 MAX_WAITING = 0.05  # fraction of its time for which a flow may wait for its timer
 ACCESS = "bottleneck-is-the-link"  # name of the assumption about access links
+DEFAULTS = "defaults-of-the-papers"  # name of the assumption about the settings of ns-2's TCP
 # While an access link that is so many times as fast as the bottleneck sends a packet of a burst,
 # the bottleneck sends at most a tenth of a packet. So the burst reaches the queue nearly at once.
 FAST_ACCESS = 10.0
@@ -66,7 +68,7 @@ def assumptions(scenario: Scenario, run: ContinuousRun) -> tuple[Assumption, ...
         *(
             _access(scenario, run, a) if a.name == ACCESS else a
             for a in left_out(scenario, random_loss=True)
-            if a.name not in IN_EQUATIONS
+            if a.name not in (*IN_EQUATIONS, DEFAULTS)
         ),
         *_acks(scenario),
         _recovery(scenario, run.losses),
@@ -434,12 +436,14 @@ def _of_equations(scenario: Scenario) -> list[Assumption]:
       returned only if it does not hold.
     - ``ns2-passes-packets``: the buffer is large enough for ns-2 to let packets through. This
       assumption is returned only if it does not hold.
-    - ``defaults-of-the-papers``: the scenario does not have the headers, the handshake and the
-      timers of ns-2 2.35.
+    - ``defaults-of-the-papers``: no flow has the headers, the handshake or the timers of ns-2 2.35.
     - ``first-windows-fit``: link and buffer can hold the first windows of all flows together, so no
       packet of them is lost.
     """
     lacking, shut_names = left_out_of_laws(scenario), shut_links(scenario)
+    later = later_defaults(scenario)
+    if not later and any(stack(scenario, g).header for g in scenario.flows):
+        later = "the handshake and the timers of ns-2 2.35 are not in the equations"
     shut_text = (
         f"ns-2 drops every packet at {few(shut_names)}, whose buffer is below 2 packets (1 with "
         "RED); so the flows get nothing"
@@ -447,11 +451,7 @@ def _of_equations(scenario: Scenario) -> list[Assumption]:
     rows = (  # for each assumption its name, whether it holds, and the detail if it does not
         *([("whole-laws", False, lacking)] if lacking else ()),
         *([("ns2-passes-packets", False, shut_text)] if shut_names else ()),
-        (
-            "defaults-of-the-papers",
-            papers_only(scenario) or scenario.run.ns2_defaults == "papers",
-            "headers, handshake and timers of ns-2 2.35 are not in the equations",
-        ),
+        (DEFAULTS, not later, later),
         (
             "first-windows-fit",
             _first_windows_fit(scenario),

@@ -27,6 +27,7 @@ _COMMON = (  # assumptions that most closed forms make
     "bottleneck-is-the-link",
     "no-queueing-of-acks",
     "no-forced-drops",
+    "defaults-of-the-papers",
     "no-random-loss",
 )
 _OF_SIMULATORS = ("settles-in-time", "sends-after-warm-up")
