@@ -3,7 +3,10 @@
 # Most tests here pass a wrong argument on purpose, which mypy would report:
 # mypy: disable-error-code="arg-type, call-arg, list-item"
 
+import copy
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +38,30 @@ def test_a_buffer_in_the_place_of_a_name_is_refused(buffer: Any) -> None:
         vm.Link("10 Mbit/s", buffer)
     assert vm.Link("10 Mbit/s", "uplink").name == "uplink"
     assert vm.Link("10 Mbit/s", name="100 ms").name == "100 ms"
+
+
+FAILING: dict[str, Callable[[Path], object]] = {
+    "FieldError": lambda _: vm.predict(BASE, "minicicle"),
+    "FieldError of a file": vm.load,
+    "TraceError": vm.packets.read,
+    "TraceError that cannot be opened": lambda file: vm.packets.read(file.with_name("none")),
+    "UnknownNameError": lambda _: vm.predict(BASE, "minicycle").ratios["vegas/vegas"],
+}
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_an_error_reaches_another_process_as_it_is(kind: str, tmp_path: Path) -> None:
+    """Pools of processes and Dask send errors by ``pickle``."""
+    file = tmp_path / "bad.toml"
+    file.write_text("links = 3\n")
+    with pytest.raises(vm.FieldError) as raised:
+        FAILING[kind](file)
+    error = raised.value
+    pickled = pickle.loads(pickle.dumps(error))  # noqa: S301 - the test's own bytes
+    for again in (pickled, copy.copy(error)):
+        assert type(again) is type(error)
+        assert str(again) == str(error)
+        assert (again.field, again.value, again.file) == (error.field, error.value, error.file)
 
 
 def test_the_text_of_a_scenario_is_no_file_name() -> None:

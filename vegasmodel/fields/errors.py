@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections.abc import Callable
+from typing import Any
 
 __all__ = ["MISSING", "NO_KEY", "FieldError", "in_words", "printable", "show"]
 
@@ -41,6 +43,14 @@ class FieldError(ValueError):
         text = wrong if wrong == MISSING else f"{show(value)} {wrong}"
         super().__init__(f"{place}: {text}; {allowed}")
 
+    def __reduce__(self) -> tuple[Callable[..., FieldError], tuple[Any, ...]]:
+        """Let ``pickle`` and ``copy`` make the error again, from its message and its attributes.
+
+        By default they would call the class with the message alone. So an error in another process
+        would reach the user as a ``TypeError``.
+        """
+        return _again, (type(self), self.args, vars(self).copy())
+
     def of(self, field: str) -> FieldError:
         """The same error for another field: a copy in which only the field's name is changed."""
         return FieldError(field, self.value, self.allowed, wrong=self.wrong, file=self.file)
@@ -48,6 +58,13 @@ class FieldError(ValueError):
     def in_file(self, file: str) -> FieldError:
         """A copy of the error whose message also says that the field is a key of ``file``."""
         return FieldError(self.field, self.value, self.allowed, wrong=self.wrong, file=file)
+
+
+def _again(kind: type[FieldError], args: tuple[Any, ...], values: dict[str, Any]) -> FieldError:
+    """An error of the class ``kind`` with these ``args`` and values of its attributes."""
+    error = kind.__new__(kind, *args)
+    vars(error).update(values)
+    return error
 
 
 def in_words(field: str, key: str = "") -> str:
