@@ -6,6 +6,7 @@ import pytest
 
 from vegasmodel import FieldError, Scenario
 from vegasmodel.command_line.commands import run
+from vegasmodel.packets import read
 
 BASE = {
     "top": 'name = "base"\npacket_size = "500 B"\n',
@@ -430,6 +431,24 @@ def test_a_file_that_is_no_text_says_so(tmp_path: Path, capsys: pytest.CaptureFi
     path.write_bytes(b"\xff\xfe\x00")
     assert run(["predict", str(path)]) == 2
     said = "'s.toml' cannot be read as text; a scenario is a text file in UTF-8\n"
+    assert capsys.readouterr().err == f"vegasmodel: {path}: {said}"
+
+
+@pytest.mark.parametrize("kind", ["ns2", "csv", "parquet"])
+@pytest.mark.parametrize("command", ["predict", "compare", "measure"])
+def test_a_trace_in_place_of_a_scenario_is_named(
+    command: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(__file__).parent / "data" / "ns2_events.tr"
+    if kind == "csv":
+        path = tmp_path / "own.csv"
+        path.write_text("time,flow,cwnd,bytes_acked,snd_mss\n0,a,1,0,1448\n1,a,2,1448,1448\n")
+    if kind == "parquet":
+        source, path = path, tmp_path / "run.parquet"
+        read(source).write(path)
+    assert run([command, str(path), "--json"]) == 2
+    advice = f"`vegasmodel new SCENARIO.toml --from-trace {path}` writes one for it\n"
+    said = f"'{path.name}' is a trace, not a scenario file; {advice}"
     assert capsys.readouterr().err == f"vegasmodel: {path}: {said}"
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.errors import FieldError, printable
 
 if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 __all__ = [
     "FILE", "NUMBER", "WHOLE", "alpha", "as_json", "capacity", "check_picture", "engine", "engines",
-    "fields", "laws", "load", "model", "models", "of_models", "offer", "packet_size", "per_flow",
-    "plot", "register", "runs", "scenario", "timeout", "trace_format", "uncertain", "variant",
+    "fields", "laws", "load", "model", "models", "no_trace", "of_models", "offer", "packet_size",
+    "per_flow", "plot", "register", "runs", "scenario", "timeout", "trace_format", "uncertain",
+    "variant",
 ]  # fmt: skip
 
 
@@ -227,9 +230,35 @@ def load(scenario: Path, files: Iterable[Path] = ()) -> Scenario:
     """Read a scenario file and return the scenario.
 
     ``files`` are Python files of the user that define congestion control laws. They are run first,
-    because the scenario may use these laws.
+    because the scenario may use these laws.  Raises ``FieldError`` for a file that is not valid.
     """
     from vegasmodel.scenario import load as read
 
     register(files)
-    return read(scenario)
+    with no_trace(scenario):
+        return read(scenario)
+
+
+@contextmanager
+def no_trace(scenario: Path) -> Iterator[None]:
+    """If the ``with`` block cannot read a scenario file, because it is a trace, say so."""
+    try:
+        yield
+    except FieldError:
+        if not _is_trace(scenario):
+            raise
+        name = printable(str(scenario))
+        command = f"vegasmodel new SCENARIO.toml --from-trace {shlex.quote(name)}"
+        advice = f"`{command}` writes one for it"
+        wrong = "is a trace, not a scenario file"
+        raise FieldError(name, scenario.name, advice, wrong=wrong) from None
+
+
+def _is_trace(path: Path) -> bool:
+    """Whether the file has one of the known formats of traces."""
+    from vegasmodel.packets.reading import format_of
+
+    try:
+        return path.is_file() and bool(format_of(path))
+    except FieldError:
+        return False

@@ -250,7 +250,8 @@ def compare(
     inputs.check_picture(plot)
     longest = _seconds(timeout)
     inputs.register(laws)
-    table = toml_file.read(scenario)
+    with inputs.no_trace(scenario):
+        table = toml_file.read(scenario)
     with toml_file.keys_of(scenario, {*table, "link", "flow", "run"}):
         try:
             result = comparison.compare(table, trace, names, longest, runs=runs)
