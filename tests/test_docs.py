@@ -377,7 +377,7 @@ def test_the_page_on_laws_of_your_own_prints_what_it_shows(
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/write-your-own-law.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```(?:\n```text\n(.*?)```)?", page, re.DOTALL)
-    assert len(blocks) == 12
+    assert len(blocks) == 13
     names: dict[str, object] = {}
     number = r"-?\d+\.?\d*"
     for code, shown in blocks:
