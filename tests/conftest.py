@@ -60,9 +60,8 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not config.getoption("--hide-engines"):
         return
-    # mypy knows neither a module that is None nor a function that is put in another's place
-    sys.modules["ns3"] = None  # type: ignore[assignment]  # an import finds nothing
-    ns3_build.find = lambda: None  # type: ignore[assignment]  # ns-3 of the machine is not found
+    sys.modules["ns3"] = None  # an import finds nothing
+    ns3_build.find = lambda: None  # ns-3 of the machine is not found
     if hasattr(config, "workerinput"):
         return  # the first process has hidden the programs already
     folder = tempfile.TemporaryDirectory(prefix="vegasmodel-bin-")

@@ -1,8 +1,5 @@
 """Wrong arguments from Python: one line that names the argument, and no wrong number."""
 
-# Most tests here pass a wrong argument on purpose, which mypy would report:
-# mypy: disable-error-code="arg-type, call-arg, list-item"
-
 import copy
 import pickle
 from collections.abc import Callable

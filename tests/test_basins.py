@@ -293,7 +293,7 @@ def test_the_command_says_how_many_starts_of_all_models_are_done(
     assert run(line) == 0
     assert said == [(done, 6) for done in range(7)]
     with pytest.raises(FieldError, match="progress"):
-        basins(pair(), "bands", starts=2, progress=3)  # type: ignore[arg-type]
+        basins(pair(), "bands", starts=2, progress=3)
 
 
 @pytest.mark.parametrize(("columns", "left_out"), [("120", 2), ("80", 3)])

@@ -25,7 +25,7 @@ FLOWMON = ROOT / "tests" / "data" / "flowmon.xml"
 
 def pair(variant: str, other: str = "reno") -> Scenario:
     flows = (
-        Flow(law="vegas", rtt=0.06, alpha=3, beta=3, variant=variant),  # type: ignore[arg-type]
+        Flow(law="vegas", rtt=0.06, alpha=3, beta=3, variant=variant),
         Flow(law=other, rtt=0.06),
     )
     return Scenario(links=(Link(capacity=1080.0, buffer=20.0),), flows=flows)
@@ -422,5 +422,5 @@ def test_a_measurement_of_one_run_says_that_its_noise_is_unknown() -> None:
     scenario = pair("paper")
     unknown = (Assumption("enough-runs", None),)
     one = dataclasses.replace(measured(scenario, "ns2"), assumptions=unknown)
-    model = dataclasses.replace(measured(scenario, "m"), throughput=one.throughput + 1.0)  # type: ignore[operator]
+    model = dataclasses.replace(measured(scenario, "m"), throughput=one.throughput + 1.0)
     assert repr(vm.Comparison(scenario, one, (model,))).endswith("; one run, so noise unknown>")

@@ -109,7 +109,7 @@ def test_starts_without_an_answer_say_why() -> None:
 )
 def test_bad_questions(wrong: dict[str, object], field: str) -> None:
     with pytest.raises(vm.FieldError, match=field):
-        vm.limit_cycles(mixed(20.0), **wrong)  # type: ignore[arg-type]
+        vm.limit_cycles(mixed(20.0), **wrong)
 
 
 def test_a_steady_state_has_the_names_of_its_flows() -> None:

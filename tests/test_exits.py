@@ -162,7 +162,7 @@ def ended(arguments: list[str], **options: object) -> tuple[int, str]:
         stderr=subprocess.PIPE,
         text=True,
         check=False,
-        **options,  # type: ignore[call-overload]
+        **options,
     )
     return done.returncode, done.stderr
 

@@ -47,7 +47,7 @@ class Shown:
     def display(self, *things: Any) -> None:
         for thing in things:
             if isinstance(thing, Figure) and self.drawing:
-                assert thing._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+                assert thing._repr_png_().startswith(b"\x89PNG")
                 self.figures += 1
 
     def interact(self, function: Any, **choices: Any) -> None:
@@ -67,9 +67,9 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
     monkeypatch.setattr(measurement, "run_engine", none_stored)
     shown = Shown()
     package, front, widgets = (ModuleType(n) for n in ("IPython", "IPython.display", "ipywidgets"))
-    package.version_info = (9, 0)  # type: ignore[attr-defined]  # matplotlib asks
-    front.display, front.Markdown = shown.display, str  # type: ignore[attr-defined]
-    widgets.interact = shown.interact  # type: ignore[attr-defined]
+    package.version_info = (9, 0)  # matplotlib asks
+    front.display, front.Markdown = shown.display, str
+    widgets.interact = shown.interact
     for module in (package, front, widgets):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     return shown
@@ -131,4 +131,4 @@ def test_notebooks_use_public_names_only(path: Path) -> None:
 
 def test_a_figure_shows_itself_in_a_notebook() -> None:
     fig = vm.plots.figure()
-    assert fig._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+    assert fig._repr_png_().startswith(b"\x89PNG")

@@ -14,7 +14,7 @@ from vegasmodel.fields.errors import FieldError
 
 
 def record(printed: object, prints: tuple[str, ...] | None = None) -> Record:
-    return Record("i", "claim", printed, by_theory(1.0), prints=prints)  # type: ignore[arg-type]
+    return Record("i", "claim", printed, by_theory(1.0), prints=prints)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def watched(work: object) -> list[str]:
     watcher = threading.Thread(target=look)
     watcher.start()
     try:
-        work()  # type: ignore[operator]
+        work()
     finally:
         over.set()
         watcher.join()
@@ -81,7 +81,7 @@ def test_a_run_says_how_far_it_is() -> None:
     rounds.run(LONG)  # compiled, or loaded
     seen = watched(lambda: rounds.run(LONG))
     lines = [line for line in seen if line not in ("", "preparing the first run: 9 s")]
-    done = [int(re.fullmatch(r"simulated (\d+) of 600 s: 9 s", line)[1]) for line in lines]  # type: ignore[index]
+    done = [int(re.fullmatch(r"simulated (\d+) of 600 s: 9 s", line)[1]) for line in lines]
     assert done == sorted(done)
     assert any(0 < seconds < 600 for seconds in done)
 
@@ -455,7 +455,7 @@ def test_a_batch_says_how_many_scenarios_are_computed() -> None:
     short = [LONG.replace({"run.seed": seed, "run.runs": 1}) for seed in range(1, 6)]
     for call in (lambda: vm.batch(short, "rounds"), lambda: rounds_batch.run(short)):
         lines = [line for line in watched(call) if line.startswith("computed")]
-        done = [int(re.fullmatch(r"computed (\d) of 5 scenarios: 9 s", line)[1]) for line in lines]  # type: ignore[index]
+        done = [int(re.fullmatch(r"computed (\d) of 5 scenarios: 9 s", line)[1]) for line in lines]
         assert done == sorted(done)
         assert any(0 < number < 5 for number in done)
 

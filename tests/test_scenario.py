@@ -108,8 +108,8 @@ def test_runs_differ_by_chance_for_one_reason_at_a_time(
     link: dict[str, object], flow: dict[str, object], run: dict[str, object], random: bool
 ) -> None:
     still = Flow("vegas", 0.1, send_jitter=0.0)
-    other = Flow("reno", 0.1, **{"send_jitter": 0.0, **flow})  # type: ignore[arg-type]
-    case = Scenario([Link(1000.0, **link)], [still, other], run=Run(**run))  # type: ignore[arg-type]
+    other = Flow("reno", 0.1, **{"send_jitter": 0.0, **flow})
+    case = Scenario([Link(1000.0, **link)], [still, other], run=Run(**run))
     assert case.by_chance is random
     idle = Link(100.0, "idle", loss=0.5)  # no flow crosses it
     flows = [dataclasses.replace(each, path=("bottleneck",)) for each in case.flows]

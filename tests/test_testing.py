@@ -25,7 +25,7 @@ def test_invariants_of_the_steady_state(
     rates = vm.equilibrium.rates(alpha, x, c)
     invariants.check_rates(rates, c)
     order = np.arange(alpha.size)
-    random.shuffle(order)  # type: ignore[attr-defined]
+    random.shuffle(order)
     permuted = vm.equilibrium.rates(alpha[order], x[order], c)
     np.testing.assert_allclose(permuted, rates[order], rtol=1e-12)
     np.testing.assert_allclose(vm.equilibrium.rates(alpha, x / k, k * c), k * rates, rtol=1e-9)

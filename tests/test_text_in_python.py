@@ -85,7 +85,7 @@ def test_parts_in_parts_take_text_too() -> None:
         ),
     ],
 )
-def test_bad_text_is_one_line_that_names_the_field(make, said: str) -> None:  # type: ignore[no-untyped-def]
+def test_bad_text_is_one_line_that_names_the_field(make, said: str) -> None:
     with pytest.raises(vm.FieldError, match=said):
         make()
 
@@ -252,6 +252,6 @@ def test_what_is_written_is_read_as_the_same_scenario(s: vm.Scenario) -> None:
         max_leaves=6,
     ).flatmap(lambda value: st.just({"key": value, "other": [{"x": value}], "z": 1}))
 )
-def test_the_toml_that_is_written_is_read_by_the_standard_library(table) -> None:  # type: ignore[no-untyped-def]
+def test_the_toml_that_is_written_is_read_by_the_standard_library(table) -> None:
     text = toml_file.write(table)
     assert toml_file.parse(text, "x", "x") == table

@@ -35,13 +35,13 @@ def whole(function: Callable[..., Any]) -> Any:
 
 
 @whole
-def leaf(row, x):  # type: ignore[no-untyped-def]
+def leaf(row, x):
     row.calls += 1
     return math.sqrt(row.length * x) / 3.0
 
 
 @whole
-def middle(row, n):  # type: ignore[no-untyped-def]
+def middle(row, n):
     total = 0.0
     for k in range(n):
         total += leaf(row, k + 0.1) - np.floor(row.length)
@@ -49,19 +49,19 @@ def middle(row, n):  # type: ignore[no-untyped-def]
 
 
 @whole
-def top(rows, n):  # type: ignore[no-untyped-def]
+def top(rows, n):
     np.random.seed(n)  # noqa: NPY002 - compiled code has no generators
     drawn = np.random.random()  # noqa: NPY002 - compiled code has no generators
     return max(middle(rows[0], n), leaf(rows[1], 2.0)) + drawn
 
 
 @whole
-def wrong(row):  # type: ignore[no-untyped-def]
+def wrong(row):
     return np.floor("nothing") + row.length
 
 
 @whole
-def calls_wrong(rows):  # type: ignore[no-untyped-def]
+def calls_wrong(rows):
     return wrong(rows[0])
 
 
@@ -113,7 +113,7 @@ def test_an_llvmlite_that_cannot_ask_for_inlining(monkeypatch: pytest.MonkeyPatc
 
 
 def test_only_where_an_index_may_be_negative_is_the_length_added() -> None:
-    def at(values, k):  # type: ignore[no-untyped-def]
+    def at(values, k):
         return values[k]
 
     values, options = np.arange(4.0), {"error_model": "numpy", "_nrt": False}
@@ -127,7 +127,7 @@ def test_only_where_an_index_may_be_negative_is_the_length_added() -> None:
 
 
 def test_only_where_an_end_of_a_slice_may_be_negative_is_it_tested() -> None:
-    def total(values, a, b):  # type: ignore[no-untyped-def]
+    def total(values, a, b):
         found = 0.0
         for part in (values[a:b], values[a:], values[:]):
             for k in range(len(part)):
@@ -289,7 +289,7 @@ def test_an_error_in_a_part_is_told_and_leaves_the_collector_on() -> None:
 @pytest.mark.parametrize("negative", [True, False])
 @pytest.mark.parametrize("order", ["C", "F", "strided"])
 def test_elements_of_arrays_are_read_and_written(negative: bool, order: str) -> None:
-    def swap(values, row, i, j):  # type: ignore[no-untyped-def]
+    def swap(values, row, i, j):
         kept = values[i, j]
         values[i, j] = row[j]
         row[j] = kept
@@ -310,7 +310,7 @@ def test_elements_of_arrays_are_read_and_written(negative: bool, order: str) -> 
 
 def test_a_step_is_compiled_for_numbas_types_of_its_arguments() -> None:
     @whole
-    def step(row, table, part, fixed, values, x):  # type: ignore[no-untyped-def]
+    def step(row, table, part, fixed, values, x):
         row.calls += table.size + part.size + fixed.size + values.size + int(x)
 
     fixed = rows()
@@ -323,12 +323,12 @@ def test_a_step_is_compiled_for_numbas_types_of_its_arguments() -> None:
 
 def test_a_step_is_compiled_on_demand_and_called_by_its_address() -> None:
     @whole
-    def step(row, values, x):  # type: ignore[no-untyped-def]
+    def step(row, values, x):
         row.calls += 1
         values[row.calls] += middle(row, 3) * x
 
     @whole
-    def loop(rows, values, at):  # type: ignore[no-untyped-def]
+    def loop(rows, values, at):
         for k in range(3):
             if at != 0:
                 on_demand.call(at, (rows[1], values, 0.5 * k))

@@ -49,7 +49,7 @@ def test_numpy_numbers_are_numbers() -> None:
     flow_table = {"law": "reno", "rtt": "40 ms", "count": np.int32(2), "delayed_ack": np.True_}
     table = {"link": [link_table], "flow": [flow_table]}
     assert type(vm.Scenario.from_dict(table).flows[0].count) is int
-    assert type(vm.Drop("reno", (np.int64(3),)).packets[0]) is int  # type: ignore[arg-type]
+    assert type(vm.Drop("reno", (np.int64(3),)).packets[0]) is int
 
 
 @pytest.mark.parametrize("kind", [Fraction, np.longdouble])
@@ -281,27 +281,27 @@ def test_a_part_without_its_required_fields_is_one_line(cls: type[Any]) -> None:
     with pytest.raises(vm.FieldError, match=f"^{first}: missing; this argument is required$"):
         cls()
     with pytest.raises(vm.FieldError, match=r"^rtt: missing; this argument is required$"):
-        vm.Flow("reno")  # type: ignore[call-arg]
+        vm.Flow("reno")
 
 
 @pytest.mark.parametrize(
     ("ask", "field", "allowed"),
     [
         (lambda: vm.Flow("vegas", np.array([0.04, 0.05])), "rtt", "a time"),
-        (lambda: vm.Scenario(vm.Link(1000), FLOWS), "links", "a list of Link"),  # type: ignore[arg-type]
+        (lambda: vm.Scenario(vm.Link(1000), FLOWS), "links", "a list of Link"),
         (lambda: vm.Scenario([], []), "links", "at least one link"),
         (lambda: vm.Scenario([vm.Link(1000)], []), "flows", "at least one group"),
-        (lambda: vm.Flow("reno", 0.1, service="fast"), "service", "one of rate, delay"),  # type: ignore[arg-type]
-        (lambda: vm.predict(SCENARIO, ["fluid", "rounds"]), "model", "predict_all"),  # type: ignore[arg-type]
+        (lambda: vm.Flow("reno", 0.1, service="fast"), "service", "one of rate, delay"),
+        (lambda: vm.predict(SCENARIO, ["fluid", "rounds"]), "model", "predict_all"),
         (lambda: vm.predict(SCENARIO, "mini"), "model", "one of equilibrium, bands, "),
         (lambda: vm.predict_all(SCENARIO, 3), "models", "a list of models"),
-        (lambda: vm.batch(SCENARIO), "scenarios", "a list of scenarios"),  # type: ignore[arg-type]
-        (lambda: vm.limit_cycle("mixed.toml"), "scenario", "a Scenario"),  # type: ignore[arg-type]
+        (lambda: vm.batch(SCENARIO), "scenarios", "a list of scenarios"),
+        (lambda: vm.limit_cycle("mixed.toml"), "scenario", "a Scenario"),
         (lambda: vm.limit_cycle(SCENARIO, "rounds", losers="all"), "losers", "fluid takes it"),
-        (lambda: vm.simulate(SCENARIO, samples=2.5), "samples", "a whole number"),  # type: ignore[arg-type]
+        (lambda: vm.simulate(SCENARIO, samples=2.5), "samples", "a whole number"),
         (lambda: vm.sweep(SCENARIO, "link.buffer=5,9"), "over", "a list of texts"),
-        (lambda: vm.sweep("s", {"link.buffer": [5]}), "scenario", "a Scenario"),  # type: ignore[arg-type]
-        (lambda: vm.design(SCENARIO, "link.buffer", "jain=1", verify=2), "verify", "a list"),  # type: ignore[arg-type]
+        (lambda: vm.sweep("s", {"link.buffer": [5]}), "scenario", "a Scenario"),
+        (lambda: vm.design(SCENARIO, "link.buffer", "jain=1", verify=2), "verify", "a list"),
         (lambda: vm.design(SCENARIO, "link.buffer", "jain=1", verify="roun"), "verify", "'rounds'"),
         (lambda: vm.plots.windows(SCENARIO), "data", "simulate returns"),
         (lambda: vm.plots.rate_by_arrival(SCENARIO), "models", "a list of predictions"),
@@ -318,26 +318,26 @@ def test_a_part_without_its_required_fields_is_one_line(cls: type[Any]) -> None:
             "the number of random points",
         ),
         (lambda: vm.design(SCENARIO, "buffer", "jain=1"), "solve", "did you mean 'link.buffer'?"),
-        (lambda: vm.design(SCENARIO, "link.buffer", 0.3), "target", "text such as"),  # type: ignore[arg-type]
+        (lambda: vm.design(SCENARIO, "link.buffer", 0.3), "target", "text such as"),
         (
-            lambda: vm.design(SCENARIO, "link.buffer", "jain=1", "minicycle", between=5),  # type: ignore[arg-type]
+            lambda: vm.design(SCENARIO, "link.buffer", "jain=1", "minicycle", between=5),
             "between",
             "two numbers",
         ),
-        (lambda: vm.basins(SCENARIO, "fluid", windows=5), "windows", "two whole numbers"),  # type: ignore[arg-type]
-        (lambda: vm.uncertainty(SCENARIO, "minicycle", "rtt"), "errors", "a mapping"),  # type: ignore[arg-type]
-        (lambda: vm.sensitivity(SCENARIO, "minicycle", 3), "names", "a list"),  # type: ignore[arg-type]
+        (lambda: vm.basins(SCENARIO, "fluid", windows=5), "windows", "two whole numbers"),
+        (lambda: vm.uncertainty(SCENARIO, "minicycle", "rtt"), "errors", "a mapping"),
+        (lambda: vm.sensitivity(SCENARIO, "minicycle", 3), "names", "a list"),
         (lambda: vm.sensitivity(SCENARIO, "minicycle", "rtt"), "field", "'flow.rtt'"),
-        (lambda: vm.stability_boundary(SCENARIO, "rtt"), "over", "two fields"),  # type: ignore[arg-type]
-        (lambda: vm.packets.ns2.run("mixed.toml"), "scenario", "a Scenario"),  # type: ignore[arg-type]
-        (lambda: vm.packets.ns3.run("mixed.toml"), "scenario", "a Scenario"),  # type: ignore[arg-type]
+        (lambda: vm.stability_boundary(SCENARIO, "rtt"), "over", "two fields"),
+        (lambda: vm.packets.ns2.run("mixed.toml"), "scenario", "a Scenario"),
+        (lambda: vm.packets.ns3.run("mixed.toml"), "scenario", "a Scenario"),
         (lambda: vm.compare(SCENARIO, runs=0), "runs", "a whole number from 1"),
-        (lambda: vm.load(SCENARIO), "path", "the name of a scenario file"),  # type: ignore[arg-type]
+        (lambda: vm.load(SCENARIO), "path", "the name of a scenario file"),
         (lambda: vm.packets.read(SCENARIO), "path", "the name of a trace file"),
-        (lambda: vm.packets.read(pd.DataFrame()), "path", "a CSV table that DataFrame.to_csv"),  # type: ignore[arg-type]
-        (lambda: vm.packets.read(pd.DataFrame()), "path", "packets.trace.make makes a Trace"),  # type: ignore[arg-type]
-        (lambda: vm.compare(SCENARIO, pd.DataFrame()), "trace", "packets.trace.make makes"),  # type: ignore[arg-type]
-        (lambda: vm.compare(SCENARIO, pd.DataFrame()), "trace", "that DataFrame.to_csv wrote"),  # type: ignore[arg-type]
+        (lambda: vm.packets.read(pd.DataFrame()), "path", "a CSV table that DataFrame.to_csv"),
+        (lambda: vm.packets.read(pd.DataFrame()), "path", "packets.trace.make makes a Trace"),
+        (lambda: vm.compare(SCENARIO, pd.DataFrame()), "trace", "packets.trace.make makes"),
+        (lambda: vm.compare(SCENARIO, pd.DataFrame()), "trace", "that DataFrame.to_csv wrote"),
     ],
 )
 def test_another_kind_is_one_line(ask: Callable[[], Any], field: str, allowed: str) -> None:

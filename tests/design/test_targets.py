@@ -157,11 +157,11 @@ def test_a_target_is_met_within_a_millionth_of_it() -> None:
     delay = SimpleNamespace(
         target=targets.read("delay=20ms", case), differences=np.array([1.9e-8, -2.1e-8])
     )
-    assert sides.exact(delay).tolist() == [True, False]  # type: ignore[arg-type]
+    assert sides.exact(delay).tolist() == [True, False]
     ratio = SimpleNamespace(
         target=targets.read("ratio:vegas/reno=4", case), differences=np.array([-3.9e-6, 4.1e-6])
     )
-    assert sides.exact(ratio).tolist() == [True, False]  # type: ignore[arg-type]
+    assert sides.exact(ratio).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("model", ["minicycle", "rounds"])

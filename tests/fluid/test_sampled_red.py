@@ -311,7 +311,7 @@ def test_at_red_the_papers_vegas_lacks_the_timeouts_of_ns2s() -> None:
     link, timing = Link(34592.6, buffer=61.0, queue=red), Run(30.0, 10.0)
 
     def said(variant: str, queue: Red | DropTail = red) -> bool | None:
-        flow = Flow("vegas", 0.0106, alpha=6.0, beta=6.0, variant=variant)  # type: ignore[arg-type]
+        flow = Flow("vegas", 0.0106, alpha=6.0, beta=6.0, variant=variant)
         found = predict(Scenario((replace(link, queue=queue),), (flow,), run=timing), "fluid")
         return {a.name: a.holds for a in found.assumptions}["recovery-as-taken"]
 

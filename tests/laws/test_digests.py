@@ -14,7 +14,7 @@ import pytest
 from vegasmodel.laws import digests
 
 SETTINGS = types.ModuleType("settings")
-SETTINGS.GAIN = 1.0  # type: ignore[attr-defined]
+SETTINGS.GAIN = 1.0
 
 FILE = """
 import math, random
@@ -97,7 +97,7 @@ def test_comments_names_of_variables_and_the_place_in_the_file_do_not_count() ->
 
     first = one
 
-    def one(f: float) -> float:  # type: ignore[no-redef]
+    def one(f: float) -> float:
         """Adds a packet."""
         # in each round trip
         sum_of_both = f + 1.0

@@ -363,7 +363,7 @@ def test_a_batch_of_an_engine_outlives_a_fault_of_a_law(engine):
 
 def test_the_page_on_laws_has_the_word_of_the_errors() -> None:
     with pytest.raises(vm.FieldError) as caught:
-        vm.register_law("not-a-function", 3)  # type: ignore[arg-type]
+        vm.register_law("not-a-function", 3)
     word = str(caught.value).split(": ")[1]
     page = Path(__file__).parents[2] / "docs/write-your-own-law.md"
     said = " ".join(page.read_text(encoding="utf-8").split())

@@ -153,7 +153,7 @@ def test_a_parameter_may_keep_the_value_of_the_last_release() -> None:
     assert len(usual) - len(kept) == len(gone) == 2
     assert {line.split()[2] for line in gone} == {"minrto_", "tcpTick_"}
     with pytest.raises(TypeError):
-        SETS["papers"] = ()  # type: ignore[index]
+        SETS["papers"] = ()
 
 
 def test_missing_engine_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def test_a_comparison_says_whether_a_measurement_lies_in_the_ranges(
 
 @pytest.mark.parametrize("thing", [S, P, C, vm.Prediction.not_applicable("red", S, "no RED")])
 def test_they_are_short_on_a_line_and_escaped_in_a_notebook(thing: object) -> None:
-    line, page = repr(thing), thing._repr_html_()  # type: ignore[attr-defined]
+    line, page = repr(thing), thing._repr_html_()
     assert "\n" not in line
     assert len(line) < 120
     assert page.startswith("<table>")

@@ -291,7 +291,7 @@ def test_fields_of_several_parts() -> None:
             fields.find(base, "run.seed"): 5,
         },
     )
-    assert changed.links[0].queue.k == 3.0  # type: ignore[union-attr]
+    assert changed.links[0].queue.k == 3.0
     assert changed.links[1].buffer == 9.0
     assert changed.flows[0].alpha == 2.0
     assert [member.rtt for member in changed.members] == [0.05, 0.05]
@@ -423,7 +423,7 @@ def test_several_models_are_refused_with_what_to_do_instead() -> None:
     case = vm.Scenario([vm.Link("1000 pkt/s", buffer="20 pkt")], [vm.Flow("vegas", "60 ms")])
     models, over = ["equilibrium", "network"], {"flow.rtt": [0.05, 0.06]}
     with pytest.raises(vm.FieldError, match=r"xarray.concat\(\[sweep\(scenario, over, each\) for"):
-        vm.sweep(case, over, models)  # type: ignore[arg-type]
+        vm.sweep(case, over, models)
     joined = xr.concat([vm.sweep(case, over, each) for each in models], "model")
     assert dict(joined["share"].sizes) == {"model": 2, "flow.rtt": 2, "flow": 1}
 
