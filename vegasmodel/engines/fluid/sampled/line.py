@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.sampled.law import decide
+from vegasmodel.engines.fluid.sampled.law import decide, drift
 from vegasmodel.engines.fluid.sampled.records import DUPLICATES, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit, rare
 from vegasmodel.laws.cubic import SAME_WINDOW
@@ -148,14 +148,15 @@ def end_recovery_in_line(flow: Sender, now: LinkState, c: float) -> None:
       last of the same train. It comes W - 1 transmission times later, so L - W + 1 sooner than a
       round trip.
 
-    This model lets the window grow evenly, by one packet per round trip. So that the window reaches
-    W + 1 by so many transmission times sooner, the function adds (this number)/L to the window.
-    ``c`` is the link's capacity in pkt/s.
+    In this model a window grows evenly. In a round trip it grows by the law's drift, which is one
+    packet for Reno. The window reaches its next size by so many transmission times sooner than a
+    round trip from now. So the function adds (this number)/L of the drift to the window. ``c`` is
+    the link's capacity in pkt/s.
     """
     if not (flow.once_a_round or flow.compares):
         L = length(flow, now, c)
         sooner = 1.0 if flow.spare_acks > 0.0 else max(L - np.floor(flow.cwnd), 0.0) + 1.0
-        flow.cwnd += sooner / L
+        flow.cwnd += drift(flow, now, False) * sooner / L
 
 
 @jit
