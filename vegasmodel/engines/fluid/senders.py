@@ -152,84 +152,143 @@ def rank(scenario: Scenario) -> np.ndarray:
 def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     """The fields of ``sampled.records.Sender`` that are the same for all flows of a group.
 
-    They follow from the flows' TCP implementation (``runs``), from their congestion control law
-    (``rules``), and from the keys of their table in the scenario file. ``Sender`` explains the
-    fields of the result, ``Stack`` those of ``runs``, and ``Law`` those of ``rules``.
+    They follow from the flows' congestion control (``law``), from their TCP implementation
+    (``runs``), and from the keys of their table in the scenario file (``group``).
+    """
+    runs = _runs(scenario, group)
+    law = _law(scenario, group, runs)
+    row = (
+        _decisions(group, law, runs)
+        | _start(group, law, runs)
+        | _growth(group, law, runs)
+        | _delayed_acks(group, law, runs)
+        | _losses(group, law, runs)
+        | _timer(scenario, law, runs)
+    )
+    if foreign((group.law,)):  # a user's law or CUBIC, whose functions are called by address
+        from vegasmodel.engines.outside import address
+
+        row |= {f"{name}_at": address(law, name) for name in FUNCTIONS}
+        row["keeps_numbers"] = len(law.state) > 0
+        row["kept"] = (*law.first, *[0.0] * (MOST_NUMBERS - len(law.state)))
+        row["lower"], row["upper"] = group.alpha, group.beta
+    return row
+
+
+def _decisions(group: Flow, law: Law, runs: Stack) -> dict[str, Any]:
+    """The fields of a record on when the window changes, and on what the sender measures for it.
+
+    ``law`` is the flow's congestion control, and ``runs`` its TCP implementation.
     """
     from vegasmodel.engines.fluid.sampled.law import DRIFTS
 
-    runs, smooth = _runs(scenario, group), papers_only(scenario)
-    rules = _law(scenario, group, runs)
-    lower, upper = runs.dead_zone(group.alpha, group.beta)
-    in_ns2 = runs.overdue_checks and not runs.real_numbers
-    vegas = rules.keeps_backlog
-    # whether probes measure the baseRTT before the flow starts: that of ns-2's Vegas, if given
-    probed = group.law in runs.own_packets and runs.probes_base
-    probed = probed and not group.measures_base
-    first = group.initial_window or (runs.least_window if probed else runs.first_window)
-    # whether delayed ACKs matter: the papers' Vegas counts round trips, not ACKs
-    delayed_acks = group.delayed_ack and not (vegas and runs.real_numbers)
-    # If an ACK acknowledges two packets, ns-2's Vegas counts one packet less as outstanding when it
-    # decides. So the backlog that it computes is one packet below the true one.
-    if delayed_acks and not runs.decides_late:
-        lower, upper = lower + 1.0, upper + 1.0
-    timers = runs.for_cubic() if rules.is_cubic else runs
-    row: dict[str, Any] = {
-        # the implementation and the law
+    return {
         **{name: getattr(runs, name) for name in _MECHANISMS},
-        "drift": DRIFTS.index(rules.drift) if rules.drift in DRIFTS else -1,
-        "once_a_round": rules.once_a_round,
-        "restarts_rounds": runs.restarts_rounds and vegas,
+        "drift": DRIFTS.index(law.drift) if law.drift in DRIFTS else -1,  # -1: called by address
+        "once_a_round": law.once_a_round,
+        "restarts_rounds": runs.restarts_rounds and law.keeps_backlog,
         "least_of_round": runs.least_of_round and not foreign((group.law,)),
         "measures_base": group.measures_base,
         "untimed_first": runs.untimed_first and group.law in runs.own_packets,
-        # the start
-        "initial_window": first,
-        "starts_slowly": rules.slow_start != "none" and not probed,
-        "decides_slow_start": vegas,
-        "ends_at_gamma": rules.slow_start == "gamma" and not vegas,
+    }
+
+
+def _start(group: Flow, law: Law, runs: Stack) -> dict[str, Any]:
+    """The fields of a record on the first window and on slow start.
+
+    ``law`` is the flow's congestion control, and ``runs`` its TCP implementation. If the scenario
+    gives the baseRTT of ns-2's Vegas, the sender first measures this baseRTT by probes in the empty
+    network. It then begins with its least window, and without slow start.
+    """
+    in_agent = group.law in runs.own_packets  # ns-2's Vegas
+    probed = in_agent and runs.probes_base and not group.measures_base
+    first_window = runs.least_window if probed else runs.first_window
+    return {
+        "initial_window": group.initial_window or first_window,
+        "starts_slowly": law.slow_start != "none" and not probed,
+        "decides_slow_start": law.keeps_backlog,
+        "ends_at_gamma": law.slow_start == "gamma" and not law.keeps_backlog,
         "gamma": group.gamma,
-        # growth
+    }
+
+
+def _growth(group: Flow, law: Law, runs: Stack) -> dict[str, Any]:
+    """The fields of a record on how the window grows and shrinks without losses.
+
+    ``law`` is the flow's congestion control, and ``runs`` its TCP implementation.
+    """
+    delayed = _acks_matter(group, law, runs)
+    lower, upper = runs.dead_zone(group.alpha, group.beta)
+    # If an ACK acknowledges two packets, ns-2's Vegas counts one packet less as outstanding when it
+    # decides. So the backlog that it computes is one packet below the true one.
+    if delayed and not runs.decides_late:
+        lower, upper = lower + 1.0, upper + 1.0
+    return {
         "lower": lower,
         # ns-2's and Linux's Vegas reduce the window at this edge itself, too
         "upper": upper if runs.upper_edge_rests else np.nextafter(upper, 0.0),
-        "steps_down": vegas,
-        "must_keep_up": runs.overdue_checks and rules.overdue_checks,
-        "grows_if_few": runs.whole_window and vegas,
-        "grows_by_acks": _grows_by_acks(rules, runs),
+        "steps_down": law.keeps_backlog,
+        "must_keep_up": runs.overdue_checks and law.overdue_checks,
+        "grows_if_few": runs.whole_window and law.keeps_backlog,
+        "grows_by_acks": _grows_by_acks(law, runs),
         # delayed ACKs halve the growth, unless the window grows by the packets acknowledged
-        "drift_factor": 0.5 if delayed_acks and not runs.counts_packets else 1.0,
-        "min_window": runs.least_window if vegas else 1.0,
+        "drift_factor": 0.5 if delayed and not runs.counts_packets else 1.0,
+        "min_window": runs.least_window if law.keeps_backlog else 1.0,
         "max_window": group.max_window,
-        # delayed ACKs
+    }
+
+
+def _delayed_acks(group: Flow, law: Law, runs: Stack) -> dict[str, Any]:
+    """The fields of a record on delayed ACKs; ``law`` and ``runs`` as in ``_acks_matter``."""
+    counts_acks = _acks_matter(group, law, runs) and law.keeps_backlog
+    return {
         "delays_acks": group.delayed_ack and not runs.real_numbers,
         "ack_pause": runs.ack_pause,
         "acked_at_once": 2.0 if group.delayed_ack else 1.0,
-        "counts_sent": delayed_acks and vegas and not runs.decides_late,
-        # losses
-        "recovery": _RECOVERIES.index(runs.recovery_of(rules.recovery)),
-        "most_holes": _most_holes(rules, runs),
-        "sack_exit_rests": runs.sack_exit_rests and rules.recovery == "scoreboard",
+        "counts_sent": counts_acks and not runs.decides_late,
+    }
+
+
+def _acks_matter(group: Flow, law: Law, runs: Stack) -> bool:
+    """Whether the receivers delay ACKs, and this changes how the window grows.
+
+    ``law`` is the flow's congestion control, and ``runs`` its TCP implementation. Delayed ACKs do
+    not matter for Vegas as in the papers, which counts round trips, not ACKs.
+    """
+    return group.delayed_ack and not (law.keeps_backlog and runs.real_numbers)
+
+
+def _losses(group: Flow, law: Law, runs: Stack) -> dict[str, Any]:
+    """The fields of a record on what a sender does after losses.
+
+    ``law`` is the flow's congestion control, and ``runs`` its TCP implementation.
+    """
+    own_cut = law.overdue_checks or law.is_cubic or law.cut is not None
+    return {
+        "recovery": _RECOVERIES.index(runs.recovery_of(law.recovery)),
+        "most_holes": _most_holes(law, runs),
+        "sack_exit_rests": runs.sack_exit_rests and law.recovery == "scoreboard",
         "decrease": group.decrease,
-        "cut_rounds_up": in_ns2 and rules.overdue_checks,
-        "halves_in_slow_start": runs.halves_in_slow_start
-        and not (rules.overdue_checks or rules.is_cubic or rules.cut is not None),
-        # the retransmission timer
-        "first_rto": 0.0 if smooth or runs.handshake else timers.first_rto,
+        "cut_rounds_up": law.overdue_checks and runs.overdue_checks and not runs.real_numbers,
+        "halves_in_slow_start": runs.halves_in_slow_start and not own_cut,
+    }
+
+
+def _timer(scenario: Scenario, law: Law, runs: Stack) -> dict[str, Any]:
+    """The fields of a record on the retransmission timer.
+
+    ``law`` is the flow's congestion control, and ``runs`` its TCP implementation. The field
+    ``first_rto`` is 0 after a handshake, which has measured the RTT, and in TCP as in the papers.
+    """
+    timers = runs.for_cubic() if law.is_cubic else runs
+    return {
+        "first_rto": 0.0 if papers_only(scenario) or runs.handshake else timers.first_rto,
         "tick": 0.0 if timers.timestamps else timers.tick,
         "timer_slack": timers.timer_slack,
         "longest_rto": timers.longest_rto,
         "most_backoff": math.inf if timers.floor_before_backoff else MOST_BACKOFF,
-        "fine_timer": runs.overdue_checks and rules.overdue_checks,
+        "fine_timer": runs.overdue_checks and law.overdue_checks,
     }
-    if foreign((group.law,)):  # a user's law or CUBIC, whose functions are called by address
-        from vegasmodel.engines.outside import address
-
-        row |= {f"{name}_at": address(rules, name) for name in FUNCTIONS}
-        row["keeps_numbers"] = len(rules.state) > 0
-        row["kept"] = (*rules.first, *[0.0] * (MOST_NUMBERS - len(rules.state)))
-        row["lower"], row["upper"] = group.alpha, group.beta
-    return row
 
 
 def _runs(scenario: Scenario, group: Flow) -> Stack:
