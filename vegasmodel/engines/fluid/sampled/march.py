@@ -48,37 +48,61 @@ FALL = 1.0 - 1e-9  # packets: the least decrease of a window that counts as a ju
 def begin_flow(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     """Put a flow that starts now into its first state, and let its first window arrive.
 
-    The class ``Sender`` explains the fields of ``flow``.
+    All packets of the first window are in flight at once. If the flow measures its baseRTT, the
+    present queueing delay, in which it starts, counts as a part of the propagation delay.
     """
-    # its window, and what it knows of the queueing delay
     flow.cwnd = flow.in_flight = flow.initial_window
     flow.in_slow_start = flow.starts_slowly
     flow.ssthresh, flow.doubles = np.inf, 1
     flow.untimed = flow.untimed_first
     if flow.measures_base:
         flow.over_estimate = np.inf if flow.untimed else now.delay
-    # its first round trip: what its ACKs will report, and sums over its packets
-    flow.acked_delay, flow.round_part, flow.round_drift = now.delay, 0.0, 0.0
-    flow.round_lasts = round_trip_of_train(flow, now, link.capacity)
-    flow.burst, flow.next_burst, flow.round_delay = 0.0, 0.0, now.delay
-    flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
-    flow.acks_left, flow.spare_acks, flow.rest = 0.0, 0.0, 0.0
-    flow.held_back, flow.lacks = 0.0, 0.0
-    flow.place, flow.silence, flow.rests_for = 0.0, 0.0, 0.0
-    flow.heard = False
-    # it has no loss, no recovery and no timeout, so nothing is counted for them yet
-    flow.undetected, flow.detection_in, flow.later_delay = 0.0, 0.0, 0.0
-    flow.hears_in = flow.burst_lost = 0.0
-    flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
-    flow.resends, flow.timer, flow.ignores_duplicates = 0.0, 1.0, False
-    flow.lost_of_pairs, flow.resends_left, flow.resend_lost = False, 0.0, False
-    flow.last_loss, flow.trips, flow.memory = now.time, 0.0, 0.0
-    flow.bunch, flow.bunch_left = 0.0, 0.0
-    flow.sent_since = flow.new_in_flight = flow.new_beyond = 0.0
+    begin_first_round(flow, now, link.capacity)
+    forget_losses(flow, now.time)
     now.ordered_until = 0.0  # the blocks at RED do not contain this flow
     begin_train(flow, now, link.capacity)
     if flow.first_rto > 0.0:  # without a handshake its first packets may find a full buffer
         first_window_arrives(flow, now, link)
+
+
+@rare
+def begin_first_round(flow: Sender, now: LinkState, c: float) -> None:
+    """Begin the first round trip of a flow; ``c`` is the capacity in pkt/s.
+
+    The ACKs of this round trip will report the present queueing delay. Sums over its packets, the
+    ACKs expected from earlier packets, and the rests of the window are 0.
+    """
+    flow.acked_delay = flow.round_delay = now.delay
+    flow.round_part = flow.round_drift = 0.0
+    flow.round_lasts = round_trip_of_train(flow, now, c)
+    flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
+    # its bursts, and what is known of the ACKs that are to come
+    flow.burst = flow.next_burst = 0.0
+    flow.bunch = flow.bunch_left = 0.0
+    flow.acks_left = flow.spare_acks = 0.0
+    flow.held_back = flow.lacks = 0.0
+    flow.heard = False
+    # its place in its train, and times for which its window rests
+    flow.place = 0.0
+    flow.rest = flow.rests_for = 0.0
+
+
+@rare
+def forget_losses(flow: Sender, time: float) -> None:
+    """Let a flow that starts at ``time``, in s, have no loss, no recovery and no timeout so far."""
+    # losses that the sender has not detected
+    flow.undetected = flow.detection_in = flow.later_delay = 0.0
+    flow.hears_in = flow.silence = flow.burst_lost = 0.0
+    # its recovery, and what it has sent since the last loss
+    flow.recovery_left = flow.resends_left = 0.0
+    flow.sent_since = flow.new_in_flight = flow.new_beyond = 0.0
+    flow.lost_of_pairs = flow.resend_lost = False
+    # its timer: the next timeout is not backed off
+    flow.timeout_ends = flow.resends = 0.0
+    flow.backoff = flow.timer = 1.0
+    flow.ignores_duplicates = False
+    # before the first loss, the time and the round trips since the last loss count from the start
+    flow.last_loss, flow.trips, flow.memory = time, 0.0, 0.0
 
 
 @rare
