@@ -59,28 +59,21 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
 
     ``law`` is the congestion control law, such as Vegas. ``stack`` describes the implementation of
     TCP, such as that of Linux. Mechanisms of the implementation that do not apply to this law are
-    switched off. The class ``Sender`` explains the fields of the record, ``Stack`` those of
-    ``stack``, and ``Law`` those of ``law``.
+    switched off. The class ``Sender`` explains each field of the record.
     """
     for name in MECHANISMS:
         record[name] = getattr(stack, name)
-    record["scoreboard"] = stack.always_sack or law.recovery == "scoreboard"
-    record["recovery"] = _RECOVERIES.index(stack.recovery_of(law.recovery))
-    record["overdue_checks"] = stack.overdue_checks and law.overdue_checks
-    record["restarts_rounds"] = stack.restarts_rounds and law.keeps_backlog
-    record["sack_exit_rests"] = stack.sack_exit_rests and law.recovery == "scoreboard"
-    own_cut = law.overdue_checks or law.is_cubic  # ns-2 has other code for cuts of Vegas and CUBIC
-    record["halves_in_slow_start"] = stack.halves_in_slow_start and not own_cut
-    record["partial_deflates"] = stack.partial_deflates and law.recovery == "hole by hole"
-    swells = law.recovery in ("one hole", "hole by hole")
-    record["swells_uncut"] = stack.swells_uncut and swells
+    _set_recovery(law, stack, record)
+    # the kernel's CUBIC, which Linux and ns-2 have, and the mechanisms of ns-2's agent for it
     bictcp = record["bictcp"] = stack.bictcp and law.is_cubic
     record["hystart"] = stack.hystart and law.is_cubic
     for name, value in stack.cubic_agent if law.is_cubic else ():
         record[name] = value
+    # how the law moves the window, and whether it needs the end of a round trip and the baseRTT
     record["once"], record["probes"] = law.once_a_round, law.slow_start == "gamma"
     calls_drift = law.per_ack == "drift" and not bictcp  # ``drift`` moves the window
     record["rounds"] = law.once_a_round or calls_drift
+    record["restarts_rounds"] = stack.restarts_rounds and law.keeps_backlog
     record["keeps_base"] = law.delay_based
     record["rules"] = number_of_rules(law)
     if calls_drift:
@@ -92,11 +85,27 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
         record["kept"][..., : len(law.state)] = law.first
 
 
+def _set_recovery(law: Law, stack: Stack, record: Any) -> None:
+    """Set the fields of a flow's record that say what the sender does after a loss.
+
+    ``law`` is the congestion control law, and ``stack`` the implementation of TCP.
+    """
+    record["scoreboard"] = stack.always_sack or law.recovery == "scoreboard"
+    record["recovery"] = _RECOVERIES.index(stack.recovery_of(law.recovery))
+    record["overdue_checks"] = stack.overdue_checks and law.overdue_checks
+    record["sack_exit_rests"] = stack.sack_exit_rests and law.recovery == "scoreboard"
+    own_cut = law.overdue_checks or law.is_cubic  # ns-2 has other code for cuts of Vegas and CUBIC
+    record["halves_in_slow_start"] = stack.halves_in_slow_start and not own_cut
+    record["partial_deflates"] = stack.partial_deflates and law.recovery == "hole by hole"
+    swells = law.recovery in ("one hole", "hole by hole")  # duplicate ACKs enlarge the window
+    record["swells_uncut"] = stack.swells_uncut and swells
+
+
 def _record(scenario: Scenario, member: Member, record: Any) -> None:
     """Fill in the ``record`` of a flow that starts at time 0, with what does not depend on the run.
 
-    ``records`` adds the start time, the size and the random start of the clock. The class
-    ``Sender`` explains the fields of the record. ``runs`` is the flow's TCP implementation.
+    ``records`` adds the start time, the size and the random start of the clock. ``runs`` is the
+    flow's TCP implementation.
     """
     group = member.flow
     law, runs = find(group.law), stack(scenario, group)
@@ -112,10 +121,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["places"] = np.floor(group.max_window) if ring else math.inf
     ns2_vegas = group.law in runs.own_packets  # it sends no SYN and cannot use ECN
     record["ecn_capable"] = not ns2_vegas
-    if runs.handshake and not ns2_vegas and not _syn_in_window(law, runs):
-        size = scenario.ack_size if runs.syn_is_ack else runs.header
-        record["syn"] = size / scenario.packet_size
-    record["syn_in_window"] = _syn_in_window(law, runs)
+    _set_handshake(scenario, law, runs, ns2_vegas, record)
     record["delayed_ack"], record["quick_acks_left"] = group.delayed_ack, runs.quick_acks
     # ns-2 acknowledges packet 0 at once (SYN_immediate_ack_)
     if ns2_vegas or _syn_in_window(law, runs):
@@ -128,6 +134,20 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["overdue_factor"], record["grow_next"] = 1.0, 1
     record["event"], record["finished"] = START, NEVER
     record["short_flow"] = group.arrivals != "once"
+
+
+def _set_handshake(scenario: Scenario, law: Law, runs: Stack, ns2_vegas: bool, record: Any) -> None:
+    """Write into a flow's record whether it sends a SYN, and how large the SYN is.
+
+    ``law`` is the flow's congestion control, and ``runs`` its TCP implementation. The field ``syn``
+    is the size of a SYN that comes before the first window, in data packets. It is 0 if there is
+    none: ns-2's Vegas (``ns2_vegas``) sends none, and some SYNs are a part of the first window
+    (``_syn_in_window``).
+    """
+    record["syn_in_window"] = within = _syn_in_window(law, runs)
+    if runs.handshake and not ns2_vegas and not within:
+        size = scenario.ack_size if runs.syn_is_ack else runs.header
+        record["syn"] = size / scenario.packet_size
 
 
 def _set_base_rtt(member: Member, runs: Stack, record: Any) -> None:
