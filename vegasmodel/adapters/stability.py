@@ -130,7 +130,7 @@ def stability(scenario: Scenario) -> StabilityVerdict:
     expect(scenario)
     found = equilibrium_of(scenario)
     if isinstance(found, str):
-        return StabilityVerdict(scenario, False, found)
+        return StabilityVerdict(scenario, applicable=False, reason=found)
     verdict = assess(found.loop)
     if verdict.stable is None:
         reason = "the search did not find all characteristic roots, and one that it did not find "
@@ -138,7 +138,7 @@ def stability(scenario: Scenario) -> StabilityVerdict:
         if not verdict.roots.size:
             reason = "no characteristic root was found, and there may be some: more periods of the "
             reason += "longest round trip are to be searched than fit"
-        return StabilityVerdict(scenario, False, reason)
+        return StabilityVerdict(scenario, applicable=False, reason=reason)
     return StabilityVerdict(
         scenario=scenario, applicable=True, reason=None, rest=found, stability=verdict
     )

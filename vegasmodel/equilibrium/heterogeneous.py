@@ -283,7 +283,8 @@ class _Network:
         vegas = np.isin(self.law, ("vegas", "vegas-linux"))
         decrease = np.where(vegas, 0.75, 0.5) if flows.decrease is None else flows.decrease
         decrease = np.broadcast_to(np.asarray(decrease, dtype=np.float64), (n,))
-        self.K = square_root(1.0, 1.0, 1.0, decrease)  # of the square-root law, x = K/(R sqrt p)
+        # of the square-root law, x = K/(R sqrt p)
+        self.K = square_root(p=1.0, rtt=1.0, b=1.0, decrease=decrease)
         self.combinations = math.prod(len(curve) for curve in self.curves)
 
     def on_curves(

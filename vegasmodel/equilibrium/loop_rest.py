@@ -264,7 +264,7 @@ def about_red(
     # Round trips per packet: ``unlimited`` by the square-root law alone; ``limited`` gives more if
     # max_window keeps the window below its peaks. Per round trip p W packets are lost, and each
     # loss takes (1 - d) W from the window.
-    unlimited = np.sqrt(ack_every * root.loss) / square_root(1.0, 1.0, 1.0, d)
+    unlimited = np.sqrt(ack_every * root.loss) / square_root(p=1.0, rtt=1.0, b=1.0, decrease=d)
     below_peaks = limited(root.loss, max_window, ack_every, d) > unlimited
     growth = np.where(below_peaks, np.minimum(growth, root.loss * (1.0 - d) * W**2), growth)
     climb = np.where(by_losses, growth, 0.0)

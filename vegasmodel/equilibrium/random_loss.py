@@ -141,8 +141,10 @@ def own_queueing(flow: Sender, p: float, capacity: float, buffer: float = math.i
     """The mean queueing delay in s of a flow that is alone on a lossy link.
 
     The flow's packets wait behind one another if its window exceeds ``capacity`` times the RTT. The
-    delay is the mean RTT of the Markov chain of ``loss_rounds``, less ``flow.rtt``. The arguments
-    are as in ``throughput``. The result is NaN for p = 1, because no packet arrives.
+    delay is the mean RTT of the Markov chain of ``loss_rounds``, less ``flow.rtt``. The link loses
+    each packet with the probability ``p``. Its ``capacity`` is in pkt/s, and its ``buffer`` in
+    packets. The result is NaN for p = 1, because no packet arrives. Raises ``FieldError`` for
+    arguments out of range.
     """
     _check_link(p, capacity, buffer, "rounds")
     return loss_rounds.mean_rtt(*_source(flow, p, capacity, buffer, 0.0)) - flow.rtt
@@ -257,14 +259,23 @@ def share(
         residual = excess(queueing, loss)
     except OverflowError:
         nothing = np.full(len(flows), np.nan)
-        return Share(nothing, math.nan, math.nan, math.nan, "", Status.INVALID)
+        return Share(
+            rates=nothing,
+            queueing=math.nan,
+            loss=math.nan,
+            residual=math.nan,
+            regime="",
+            status=Status.INVALID,
+        )
     found = dict(zip(different, rates(queueing, loss), strict=True))
     result = np.array([found[flow] for flow in flows])
     solved = regime == "loss-limited" or abs(residual) < 1e-6
     if not solved:
         result = np.full_like(result, np.nan)
     status = Status.DONE if solved else Status.NOT_CONVERGED
-    return Share(result, queueing, loss, residual, regime, status)
+    return Share(
+        rates=result, queueing=queueing, loss=loss, residual=residual, regime=regime, status=status
+    )
 
 
 def _balance(

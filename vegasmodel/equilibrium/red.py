@@ -270,7 +270,8 @@ def _demand(flows: Flows, curve: Curve, capacity: float) -> Callable[[float, flo
         *(np.asarray(values, dtype=np.float64) for values in fields),
     )
     d = cuts(flows, curve)
-    constant = square_root(1.0, 1.0, 1.0, d)  # of the law constant / (RTT sqrt(b p))
+    # of the law: rate = constant / (RTT sqrt(b p))
+    constant = square_root(p=1.0, rtt=1.0, b=1.0, decrease=d)
     if flows.timeout is None:
         timeout = coarse_timeout(T)
     else:

@@ -50,7 +50,17 @@ PROPERTIES = (
 )  # fmt: skip
 
 # When a law is registered, its functions are called once with each of these states of a sender.
-_USUAL = Source(20.0, 0.11, 0.1, 1.8, 1.0, 30.0, 2.0, 4.0, 9.1)
+_USUAL = Source(
+    window=20.0,
+    rtt=0.11,
+    base_rtt=0.1,
+    backlog=1.8,
+    elapsed=1.0,
+    memory=30.0,
+    alpha=2.0,
+    beta=4.0,
+    round_trips=9.1,
+)
 # The same with a larger window. If ``cut`` returns less than a packet for both states, its author
 # has returned a factor by mistake, not a window (``add``).
 _LARGE = _USUAL._replace(window=200.0, backlog=18.0, memory=300.0)

@@ -152,8 +152,8 @@ def left_out(stack: str, decrease: float) -> str:
 
 LAW = Law(
     "cubic",
-    drift,
-    BETA,
+    drift=drift,
+    decrease=BETA,
     remember=remember,
     is_cubic=True,
     kernel_drift=kernel_drift,

@@ -209,8 +209,8 @@ def upon_each(f: Window, exact: bool) -> None:
 
 LAW = Law(
     "vegas",
-    drift,
-    0.75,
+    drift=drift,
+    decrease=0.75,
     per_ack="thresholds",
     packets=PacketRules(acks_to_change, upon_acks, upon_round, upon_each),
     once_a_round=True,

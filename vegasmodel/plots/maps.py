@@ -82,7 +82,10 @@ def heat(
 def _checked(
     panels: Sequence[xr.DataArray], titles: Sequence[str], across: Sequence[str]
 ) -> Sequence[xr.DataArray]:
-    """The panels; ``FieldError`` if ``heat`` cannot draw them, or lacks a text for one of them."""
+    """The panels; ``FieldError`` if ``heat`` cannot draw them, or lacks a text for one of them.
+
+    ``titles`` are the titles of the panels, and ``across`` the labels of their x axes.
+    """
     allowed = "DataArrays of xarray, each of numbers and with two dimensions [y, x]"
     panels = listed(panels, "panels", allowed)
     for panel in panels:
@@ -123,7 +126,7 @@ def _draw(
 def _norm(values: Sequence[Floats], *, ratio: bool) -> Normalize:
     """The colour scale for all panels, of ratios or of shares (``heat`` describes both)."""
     if not ratio:
-        return TwoSlopeNorm(0.5, 0.0, 1.0)
+        return TwoSlopeNorm(vcenter=0.5, vmin=0.0, vmax=1.0)
     logarithms = [np.abs(np.log10(v[v > 0])).max(initial=0.0) for v in values]
     largest = min(max(10.0 ** float(max(logarithms)), 2.0), MAX_RATIO)
     return LogNorm(1.0 / largest, largest, clip=True)

@@ -65,7 +65,9 @@ def checked(bound: Target, scenario: Scenario, results: Sequence[Prediction]) ->
     with_throughputs = [result for result in results if result.applicable]
     if not with_throughputs:
         return []
-    values = bound.of(points.collected(Points(scenario, (), ()), with_throughputs), scenario)
+    values = bound.of(
+        points.collected(Points(scenario, fields=(), columns=()), with_throughputs), scenario
+    )
     found = []
     for result, value in zip(with_throughputs, values.tolist(), strict=True):
         text, known = f"{bound.name} {bound.sense} {bound.text(bound.value)}", math.isfinite(value)

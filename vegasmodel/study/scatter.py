@@ -84,7 +84,9 @@ def standard_error(target: Target, found: Prediction | None) -> float | None:
         if queues is None:
             return None
         without = [dataclasses.replace(found, queue_mean=mean) for mean in _means_without(queues)]
-    figure = target.of(points.collected(Points(found.scenario, (), ()), without), found.scenario)
+    figure = target.of(
+        points.collected(Points(found.scenario, fields=(), columns=()), without), found.scenario
+    )
     # Differences from the first, so that the error is exactly 0 if all runs are equal: the
     # differences are then 0, while a mean of equal numbers may be rounded.
     difference = figure - figure[0]

@@ -122,7 +122,7 @@ def starts(
     if windows is None:
         product = min(link.capacity for link in scenario.links) * longest  # bandwidth times delay
         greatest = int(min(max(2.0, math.ceil(product / len(members))), MAX_WINDOW))
-        return Starts(phase, (1, greatest), order)
+        return Starts(phase=phase, windows=(1, greatest), order=order)
     ends = listed(windows, "windows", "two whole numbers")
     if len(ends) != 2:
         raise FieldError("windows", windows, "two whole numbers, (LOW, HIGH)")
@@ -130,8 +130,8 @@ def starts(
         Integer(0, MAX_WINDOW).check(end, "windows")
     low, high = map(int, ends)
     if (low, high) == (0, 0):
-        return Starts(phase, None, order)
+        return Starts(phase=phase, windows=None, order=order)
     if not 1 <= low <= high:
         allowed = "LOW..HIGH with 1 <= LOW <= HIGH, such as 1..30, or 0..0 for the scenario's "
         raise FieldError("windows", f"{low}..{high}", f"{allowed}windows")
-    return Starts(phase, (low, high), order)
+    return Starts(phase=phase, windows=(low, high), order=order)
