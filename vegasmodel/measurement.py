@@ -66,7 +66,9 @@ def run_engine(
 def record_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None = None) -> Trace:
     """Make one run of the packet-level simulator ``engine`` and return its trace.
 
-    The arguments and the errors are those of ``run_engine``.
+    ``engine`` is "ns2" or "ns3". The run is stopped after ``timeout`` seconds; the default is
+    ``packets.engine.patience``. Raises ``FieldError`` for an unknown engine, or if the simulator
+    lacks a feature of the scenario, and ``EngineMissing`` if it is not installed.
     """
     rules.Choice(ENGINES).check(engine, "engine")
     from vegasmodel.packets import ns2_trace

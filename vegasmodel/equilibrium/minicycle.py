@@ -86,8 +86,18 @@ def throughput(
     """Throughputs of one Vegas and of one Reno flow, pkt/s: ``(vegas, reno)``.
 
     They are averages over a cycle from one loss to the next. ``form`` chooses between the equations
-    that we derived and those that De Vendictis and Baiocchi print. The other arguments are those of
-    `solve`; arrays broadcast.
+    that we derived ("derived") and those that De Vendictis and Baiocchi print ("printed").
+
+    The flows share a link of ``capacity`` pkt/s with a buffer of ``buffer`` packets. Their RTT in
+    the empty network is ``rtt``, in s. Vegas's thresholds ``alpha`` and ``beta`` (default: alpha)
+    are in packets, and a loss multiplies its window by ``decrease``, in (0, 1]. There are
+    ``n_vegas`` Vegas and ``n_reno`` Reno flows. Arrays broadcast. `solve` explains the choices of
+    four more arguments:
+
+    - ``losers``: which flows lose packets at an overflow, "both", "reno" or "growing".
+    - ``variant``: the TCP implementation whose Vegas is meant, "paper", "ns2" or "linux".
+    - ``response``: the number of round trips by which Vegas's window lags behind the queue.
+    - ``start``: a Vegas flow's window after the first overflow, packets.
 
     The result is NaN if no cycle is found, for example if the buffer is infinite. With
     ``form="printed"`` it is also NaN if the buffer exceeds mu T (``capacity`` times ``rtt``).
@@ -107,7 +117,9 @@ def throughput(
         ):
             if not is_default:
                 raise FieldError(name, value, f"with form='printed' only {allowed}")
-        C, T, B, A, _, cut, *_ = _inputs(capacity, rtt, buffer, alpha, None, decrease)
+        C, T, B, A, _, cut, *_ = _inputs(
+            capacity, rtt, buffer=buffer, alpha=alpha, beta=None, decrease=decrease
+        )
         return printed.throughput(C, T, B, A, cut)
     c = solve(
         capacity, rtt, buffer, alpha, decrease,
@@ -272,8 +284,12 @@ def first_window(
 
     At the start the network is empty, and every source is in slow start with ``initial`` packets.
     By default this is 1 packet, and 2 with the variants "ns2" and "linux". Vegas leaves slow start
-    when its backlog exceeds ``gamma`` packets (see `minicycle_start`). The other arguments are
-    those of `solve`, but ``buffer`` must be finite. Arguments out of range raise ``FieldError``.
+    when its backlog exceeds ``gamma`` packets (see `minicycle_start`).
+
+    The link has ``capacity`` pkt/s and a finite ``buffer``, in packets. ``rtt`` is the RTT in the
+    empty network, in s. Vegas's thresholds ``alpha`` and ``beta`` (default: alpha) are in packets,
+    and a loss multiplies its window by ``decrease``. There are ``n_vegas`` Vegas and ``n_reno``
+    Reno sources. Arguments broadcast, and raise ``FieldError`` if they are out of range.
     """
     C, T, B, alpha, beta, cut, n_V, n_R, _ = _inputs(
         capacity, rtt, numbers("buffer", buffer), alpha, beta, decrease, n_vegas, n_reno
@@ -301,8 +317,9 @@ def window_alone(
     times ``n_vegas``.
 
     With the variants "paper" and "ns2" the computed backlogs add up to the queue, so q = A. Linux
-    divides by baseRTT when it computes the backlog, so there V q/(mu T) = A. Arguments broadcast,
-    and raise ``FieldError`` if they are out of range.
+    divides by baseRTT when it computes the backlog, so there V q/(mu T) = A. ``capacity`` is in
+    pkt/s, ``rtt`` (the RTT in the empty network) in s, and ``alpha`` in packets. Arguments
+    broadcast, and raise ``FieldError`` if they are out of range.
     """
     word("variant", variant, VARIANTS)
     M = positive("capacity", capacity) * positive("rtt", rtt)
@@ -330,7 +347,9 @@ def threshold(
     backlog alpha with a full buffer. The paper's approximation of B_th is alpha (3 - 2 lambda).
     Arguments broadcast, and raise ``FieldError`` if they are out of range.
     """
-    C, T, _, A, _, cut, *_ = _inputs(capacity, rtt, 0.0, alpha, None, decrease)
+    C, T, _, A, _, cut, *_ = _inputs(
+        capacity, rtt, buffer=0.0, alpha=alpha, beta=None, decrease=decrease
+    )
     # with k = alpha (3 - 2 lambda): B^2 + (mu T + 1 - k) B - k mu T = 0
     k = A * (3 - 2 * cut)
     return derived.positive_root(np.ones_like(k), C * T + 1 - k, k * C * T)
@@ -400,8 +419,11 @@ def hypotheses(
     windows then. At an overflow all windows add up to mu T + B + 1. So a second cycle is possible,
     and "one-cycle" does not hold, if V is less than this.
 
-    All hypotheses are tested for one set of arguments. ``max_window`` is in packets; the other
-    arguments and the errors are those of `solve`.
+    All hypotheses are tested for one set of arguments. ``max_window`` is the receiver's window, in
+    packets. ``capacity`` is in pkt/s and ``rtt`` in s; ``buffer``, ``alpha`` and ``beta`` (default:
+    alpha) are in packets. A loss multiplies Vegas's window by ``decrease``. There are ``n_vegas``
+    Vegas and ``n_reno`` Reno sources. `solve` explains ``losers``, ``variant``, ``response`` and
+    ``start``. Arguments out of range raise ``FieldError``.
     """
     c = solve(
         capacity, rtt, buffer, alpha, decrease,

@@ -136,7 +136,10 @@ def certificate(
     """How far given rates and prices are from the optimality (KKT) conditions; no solver is used.
 
     ``rates`` [flow] are in pkt/s. A price is a link's queueing delay in s; ``prices`` are [link].
-    The other arguments are those of ``solve``. Raises ``ValueError`` as ``solve`` does.
+    ``routing`` [link, flow] says how often a flow crosses a link, and ``capacity`` [link] is in
+    pkt/s. ``alpha`` [flow] are the flows' thresholds in packets. ``over_estimate`` [flow] says by
+    how many seconds the flows over-estimate their propagation delays. Raises ``ValueError`` for
+    arrays whose shapes do not fit, and for numbers out of range.
     """
     A, c, a, x = _checked(routing, capacity, alpha, over_estimate)
     r, price = floats("rates", rates), floats("prices", prices)

@@ -94,11 +94,13 @@ def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Equilibrium:
     """The steady state of Vegas flows on one link: ``Equilibrium``, with delay, rates and status.
 
-    The arguments and errors are those of ``queueing_delay`` and ``rates``. The status says whether
-    the solver has found the steady state. If all x are negative, the flows may leave a part of the
-    link idle. There is then no such steady state, and the status is 2. ``alpha`` [..., n] are
-    thresholds in packets, ``x`` [..., n] over-estimates of baseRTT in s, and ``c`` [...] the
-    capacities in pkt/s.
+    ``alpha`` [..., n] are thresholds in packets, ``x`` [..., n] over-estimates of baseRTT in s, and
+    ``c`` [...] the capacities in pkt/s. ``variant`` says how Vegas computes its backlog (``rates``
+    explains this). Only the variant "linux" needs ``rtt`` [..., n], the propagation delays in s.
+
+    The status says whether the solver has found the steady state. If all x are negative, the flows
+    may leave a part of the link idle. There is then no such steady state, and the status is 2. The
+    errors are those of ``rates``.
     """
     state = balance(alpha, x, c, rtt=rtt, variant=variant)
     idle = state.delay < 0.0  # links that the flows do not fill
@@ -124,8 +126,8 @@ def balance(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper")
 
     ``solve`` takes a negative Delta for no steady state. But callers also use the equation for
     flows whose windows do not change. A flow with the constant window W and the propagation delay d
-    has the rate W/(Delta + d). This is alpha/(Delta - x) with alpha = W and x = -d. The arguments,
-    the result and the errors are those of ``solve``.
+    has the rate W/(Delta + d). This is alpha/(Delta - x) with alpha = W and x = -d. ``c`` is the
+    capacity in pkt/s; ``rtt`` and ``variant`` matter as in ``solve``, and the errors are the same.
     """
     word("variant", variant, VARIANTS)
     linux = find(variant).backlog_over_base  # whether the backlog is W (RTT - baseRTT)/baseRTT

@@ -57,8 +57,8 @@ def cross(alpha: Any, x: Any, c: Any) -> Floats:
     The result has the shape [..., i, k]. x_k is flow k's over-estimate of baseRTT, alpha_k its
     backlog, and y_k = Delta - x_k, where Delta is the queueing delay. For k other than i,
     (dr_i/dx_k)/r_i = -w_k/y_i with w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). This corrects
-    equation (8) of Boutremans and Le Boudec. For k = i the result is that of ``own``, which also
-    explains the arguments. ``c`` is the capacity in pkt/s.
+    equation (8) of Boutremans and Le Boudec. For k = i the result is that of ``own``. ``alpha``
+    [..., n] is in packets, ``x`` [..., n] in s, and the capacity ``c`` [...] in pkt/s.
     """
     y, w = _parts(alpha, x, c)
     w_i, w_k, y_i = w[..., :, None], w[..., None, :], y[..., :, None]
@@ -73,7 +73,9 @@ def delay(alpha: Any, x: Any, c: Any) -> Floats:
     """Relative change of a rate r_i per second of the queueing delay Delta, [..., n], 1/s.
 
     The flows' over-estimates x_i of baseRTT do not change. By equation (9) of Boutremans and Le
-    Boudec, (dr_i/dDelta)/r_i = -1/y_i with y_i = Delta - x_i. The arguments are those of ``own``.
+    Boudec, (dr_i/dDelta)/r_i = -1/y_i with y_i = Delta - x_i. The backlogs ``alpha`` [..., n] are
+    in packets, the over-estimates ``x`` [..., n] in s, and the capacity ``c`` [...] in pkt/s.
+    The errors are those of ``secular.solve``.
     """
     y, w = _parts(alpha, x, c)
     return np.asarray(np.where(w > 0, -1.0 / y, w))  # 0 for absent flows, NaN without steady state

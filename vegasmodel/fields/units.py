@@ -349,7 +349,12 @@ def _readable_for_pint(text: str) -> bool:
 
 
 def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float | None) -> float:
-    """Convert text by the library pint; the arguments are those of ``parse`` and ``_to_float``."""
+    """Convert ``text``, a number with a unit, by the library pint, to the unit of its ``kind``.
+
+    ``kind`` is a key of ``KINDS``, such as "time". ``packet_size`` in bytes converts bytes to
+    packets and back; with ``None`` this is an error. An error names ``field``, and says what is
+    ``allowed``.
+    """
     registry = _registry()
     try:
         quantity: Quantity[float] = registry.Quantity(text)

@@ -51,7 +51,9 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
     throughput is unknown for more than a tenth of the time between the flow's first and last
     packet, the entry ``doubts`` says so under the name ``known-throughput``.
 
-    The arguments and the errors are those of ``reading.read``.
+    ``format`` is ``parquet``, one of ``reading.FORMATS``, or ``auto``, which recognises the format
+    from the content.  Raises ``TraceError`` if the file cannot be read, and ``FieldError`` for a
+    wrong argument.
     """
     found = format_of(path) if format == "auto" else format
     trace = read(path, format)

@@ -50,8 +50,16 @@ def run(
 ) -> Prediction:
     """Simulate ``scenario`` ``run.times`` times in ns-3 and return means over the runs.
 
-    ``ns2.run`` explains the result and the arguments; ``spaced`` and ``stock`` are for ns-2 only.
-    Flows get the same random start times as in ns-2.
+    Flows get the same random start times as in ns-2. The result has the same fields as that of
+    ``ns2.run``, which explains them. The arguments are
+
+    - ``processes``: the number of runs that go on at the same time.
+    - ``interval``: the time between two samples of windows and queues, s (default:
+      ``ns2.default_interval``).
+    - ``rtts``: whether RTTs are recorded.  By default they are recorded only if the links can carry
+      at most ``engine.MAX_RECORDED`` packets in a run.
+    - ``timeout``: the time, s, after which a run is stopped (default: ``engine.patience``).
+    - ``scratch``: the folder in which each run makes its temporary folder (default: the system's).
 
     Raises ``FieldError`` if ns-3 cannot simulate the scenario, ``EngineMissing`` if ns-3 or the
     compiler is missing, and ``EngineFailed`` if compiling or a run fails.
