@@ -183,7 +183,10 @@ def samples_for_cycles(scenario: Scenario) -> int:
 
 
 def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, Any]:
-    """What ``simulate`` returns for ``rounds``, as a dictionary.
+    """What ``simulate`` returns for ``rounds`` with ``samples`` samples, as a dictionary.
+
+    ``parts`` is about the greatest number of events per flow and round trip. With ``None``,
+    ``rounds`` chooses it.
 
     It has the dataset's variables by name, and the coordinates ``time`` and ``link``.  Three more
     entries are no variables: ``attrs``, ``assumptions``, and ``finished``, the times in s at which
@@ -228,7 +231,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
 
 
 def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
-    """What ``simulate`` returns for the simulator ``fluid``, as a dictionary.
+    """What ``simulate`` returns for ``fluid`` with ``samples`` samples, as a dictionary.
 
     It has the dataset's variables by name, the coordinates ``time`` and ``link``, and the entries
     ``attrs`` and ``assumptions``.
@@ -252,7 +255,7 @@ def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
 
 
 def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
-    """What ``simulate`` returns for the simulator ``delayed``, as a dictionary.
+    """What ``simulate`` returns for ``delayed`` with ``samples`` samples, as a dictionary.
 
     It has the dataset's variables by name, the coordinates ``time`` and ``link``, and the entries
     ``attrs`` and ``assumptions``. ``delayed`` takes laws in continuous time only, so no law whose

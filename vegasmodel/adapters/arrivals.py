@@ -120,7 +120,7 @@ def arrive(
 
     def add(over_estimates: Floats, windows: Floats, delay: Floats) -> None:
         """Add the steady state after an arrival to ``path``."""
-        path.append(Arrival(over_estimates, windows, float(delay)))
+        path.append(Arrival(over_estimates=over_estimates, windows=windows, delay=float(delay)))
 
     state = arrival_order.arrive(
         alpha,
@@ -196,7 +196,8 @@ def quasi_static(
     fastest_shrink = 0.0
     # whether slow start may end above the lower end of the range
     may_overshoot = bool(np.any(gamma[has_range] > lower[has_range]))
-    nobody = Arrival(np.empty(0), np.empty(0), 0.0)  # the state before the first arrival
+    # the state before the first arrival
+    nobody = Arrival(over_estimates=np.empty(0), windows=np.empty(0), delay=0.0)
     for i, (before, after) in enumerate(itertools.pairwise([nobody, *path])):
         # flow i arrives
         x = after.over_estimates
@@ -234,8 +235,10 @@ def _passes_edge(
     window, and a doubling may begin below the lower edge and end above it (``settling.overstep``).
     With the variant ``paper`` the result is False, because there the window grows smoothly.
 
-    c is the link's capacity in pkt/s. ``delays`` holds the queueing delays in the steady states
-    before and after the new flow's arrival, s.
+    ``flow`` is the new flow's group in the scenario, and ``newcomer`` has its RTT and gamma.
+    ``earlier`` are the flows that are there already; ``None``: there are none. c is the link's
+    capacity in pkt/s. ``delays`` holds the queueing delays in the steady states before and after
+    the new flow's arrival, s.
     """
     stack = STACKS[flow.variant]
     if stack.real_numbers or rest.skips_slow_start(flow, stack):

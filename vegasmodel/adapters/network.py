@@ -117,7 +117,8 @@ def _over_estimates(
     """Each flow's over-estimate of its baseRTT, s, and the steady state after each starting time.
 
     If a flow measures its baseRTT, its over-estimate is the queueing delay that it finds when it
-    starts. Otherwise the scenario gives the over-estimate.
+    starts. Otherwise the scenario gives the over-estimate. ``routing`` [queue, flow] comes from
+    ``_routing``, and ``capacity`` [queue] is in pkt/s.
     """
     return rest.follow(scenario, _solver(routing, capacity, threshold(scenario)))
 
@@ -128,6 +129,8 @@ def _solver(routing: Floats, capacity: Floats, alpha: Floats) -> rest.Solve:
     Flows start one after another. A flow that starts measures its baseRTT in the steady state of
     the earlier flows. So ``rest.follow`` and other functions of ``rest`` need the steady state of
     only some of the flows. ``alpha`` [n] is the number of packets that each flow keeps queued.
+    ``routing`` [queue, n] is 1 for the queues that a flow crosses, and ``capacity`` [queue] is in
+    pkt/s.
     """
 
     def solve(started: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
@@ -151,7 +154,12 @@ def _slowest(routing: Floats, capacity: Floats) -> Floats:
 
 
 def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> network.Equilibrium:
-    """The equilibrium of Vegas flows; for several links it is the solution of a convex problem."""
+    """The equilibrium of Vegas flows; for several links it is the solution of a convex problem.
+
+    ``routing`` [queue, n] is 1 for the queues that a flow crosses, else 0. ``capacity`` [queue] is
+    in pkt/s, ``alpha`` [n], the thresholds, in packets, and ``x`` [n], the over-estimates of
+    baseRTT, in s.
+    """
     if len(capacity) > 1:
         return network.solve(routing, capacity, alpha, x)
     equilibrium = secular.solve(alpha, x, float(capacity[0]))
@@ -170,6 +178,8 @@ def _delays_of_queues(
     prices: Floats,
 ) -> Floats:
     """The queueing delay of each queue in ``used``, s.
+
+    ``routing`` and ``used`` come from ``_routing``, and ``capacity`` [queue] is in pkt/s.
 
     ``prices`` are the queueing delays that the solver has found. They need not be the right ones if
     the same flows cross two links of equal capacity: the rates then determine only the sum of the
@@ -191,7 +201,7 @@ def _delays_of_queues(
 
 
 def _crossed_first(scenario: Scenario, crosses: Floats, first: Link, second: Link) -> bool:
-    """Whether all flows that cross both links cross the link ``first`` first.
+    """Whether all flows that cross both links cross ``first`` before ``second``.
 
     ``crosses`` [n_flows] is 1 for a flow that crosses the links, else 0.
     """

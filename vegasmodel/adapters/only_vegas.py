@@ -204,6 +204,10 @@ def fits(
 
     A flow's backlog is at most the larger of two numbers. One is the upper end of the dead zone, in
     which Vegas keeps its window. The other is gamma, at which slow start ends.
+
+    ``x`` [n] are the over-estimates of baseRTT, in s. ``states`` holds the steady state after each
+    starting time, or is ``None`` if it was not computed. ``queue`` is the number of packets that
+    wait in the last of these states.
     """
     edge = column(scenario, lambda f: float(dead_zone(f.alpha, f.beta, f.variant)[1]))
     return rest.fits(

@@ -30,11 +30,11 @@ def own_growth(
     """By how many packets a user-defined law changes its window in a round trip, and the window.
 
     The law is that of flow ``i``. Its ``drift`` is called for the flow's mean window, mean RTT and
-    baseRTT, one second after a loss at this window. The arrays have one entry per flow; if there is
-    no baseRTT, or it is NaN, the flow's RTT with empty queues takes its place. ``kept`` [flow,
-    number] are the numbers that the flows' laws keep; without it a law has those of its start.
-    ``memory`` is what the law's ``remember`` returns for this sender. Raises ``FieldError`` if a
-    function fails.
+    baseRTT, one second after a loss at this window. ``throughput`` [flow] is in pkt/s, and
+    ``rtt_mean`` and ``base_rtt`` [flow] in s. If there is no baseRTT, or it is NaN, the flow's RTT
+    with empty queues takes its place. ``kept`` [flow, number] are the numbers that the flows' laws
+    keep; without it a law has those of its start. ``memory`` is what the law's ``remember`` returns
+    for this sender. Raises ``FieldError`` if a function fails.
     """
     member = scenario.members[i]
     flow, rtt = member.flow, float(rtt_mean[i])
@@ -43,10 +43,10 @@ def own_growth(
     base = least if least > 0.0 else member.rtt
     backlog = window * max(1.0 - base / rtt, 0.0)
     sender = Source(
-        window,
-        rtt,
-        base,
-        backlog,
+        window=window,
+        rtt=rtt,
+        base_rtt=base,
+        backlog=backlog,
         elapsed=1.0,
         memory=window,
         alpha=flow.alpha,
@@ -71,8 +71,9 @@ def own_laws_change(
 
     It fails if ``drift`` exceeds both ``ALWAYS_USUAL`` packets and the fraction ``UNUSUAL_GROWTH``
     of the window. So large a result is seldom meant: the function may return the new window in
-    place of the change. The arrays are as in ``own_growth``. Flows without a throughput are not
-    tested. The list is empty if no flow has a user-defined law.
+    place of the change. ``throughput`` [flow] is in pkt/s, and ``rtt_mean`` and ``base_rtt`` [flow]
+    are in s. ``kept`` [flow, number] are the numbers that the flows' laws keep. Flows without a
+    throughput are not tested. The list is empty if no flow has a user-defined law.
     """
     user_laws = {law.name for law in scenario.own_laws}
     if not user_laws or throughput is None or rtt_mean is None:

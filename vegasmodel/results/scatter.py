@@ -153,9 +153,10 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
 def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumption:
     """The assumption ``enough-runs``: that the mean throughputs over the runs are precise enough.
 
-    It holds if no mean has a relative ``uncertainty`` above ``ENOUGH_PRECISION``.  ``chance`` says
-    whether the results of a run are random.  If they are not, one run is enough.  If they are, one
-    run does not show whether the assumption holds.
+    It holds if no mean has a relative ``uncertainty`` above ``ENOUGH_PRECISION``.  ``rates`` [run,
+    flow] are the throughputs, in pkt/s.  ``chance`` says whether the results of a run are random.
+    If they are not, one run is enough.  If they are, one run does not show whether the assumption
+    holds.
     """
     n = len(rates)
     if n == 1 and chance:
