@@ -233,7 +233,8 @@ def curves(
 def row(values: ArrayLike, where: str) -> Floats:
     """The values as a one-dimensional array of floats.
 
-    Raises ``FieldError`` unless ``values`` is a number or a one-dimensional list of numbers.
+    Raises ``FieldError`` unless ``values`` is a number or a one-dimensional list of numbers. The
+    error names the argument ``where``.
     """
     try:
         if kinds.holds_bool(values):
@@ -254,7 +255,11 @@ def simulated(data: xr.Dataset, where: str) -> xr.Dataset:
 
 
 def _check_curves(curves: Mapping[str, Curve], where: str) -> None:
-    """Raise ``FieldError`` unless each curve has as many y values as x values, and valid errors."""
+    """Raise ``FieldError`` unless each curve has as many y values as x values, and valid errors.
+
+    ``curves`` maps a curve's name to its x values, its y values and perhaps the errors of y. The
+    error names the argument ``where``.
+    """
     if not isinstance(curves, Mapping):
         raise FieldError(where, curves, "a mapping from a curve's name to its x and y")
     for name, curve in curves.items():

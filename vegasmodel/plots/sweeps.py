@@ -110,7 +110,8 @@ def _lines(data: xr.Dataset, field: str, title: str, curves: dict[str, list[int]
     """Draw the shares of groups of flows over the values of ``field``.
 
     ``curves`` has for each curve its name and the indices of its flows. If a curve has all flows,
-    the only curve shows the utilization of the first link.
+    the only curve shows the utilization of the first link. ``data`` is the dataset of the sweep,
+    and ``title`` the title of the figure.
     """
     load = any(len(flows) == data.sizes["flow"] for flows in curves.values())
     fig = figure()
@@ -151,7 +152,10 @@ def _line(
     ax: Axes, i: int, x: np.ndarray, y: np.ndarray, error: np.ndarray | None, name: str, *,
     words: bool,
 ) -> None:  # fmt: skip
-    """Draw a curve with markers at its points, or only the markers if the x values are words."""
+    """Draw curve number ``i`` with markers at its points, or only the markers if x are ``words``.
+
+    ``error`` has two standard errors of each y, or is ``None``; ``name`` stands in the legend.
+    """
     bars = None if error is None or not np.any(error > 0) else np.nan_to_num(error)
     ax.errorbar(
         x, y, bars, ls="none" if words else DASHES[i % len(DASHES)], marker=MARKERS[i], ms=4,

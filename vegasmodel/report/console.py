@@ -79,7 +79,8 @@ def number(value: float | None, digits: int = 4) -> str:
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Table:
     """A table for the terminal: the first column is aligned left, the others are aligned right.
 
-    The text of a cell is printed literally: nothing in it counts as markup.
+    ``columns`` are the heads of the columns. The text of a cell is printed literally: nothing in it
+    counts as markup.
     """
     grid = Table(
         title=plain(title) if title else None, title_justify="left", box=None, padding=(0, 1)
@@ -181,8 +182,8 @@ def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
     """Check, before a long computation, that its result can be written to ``path``.
 
     Returns ``path``. Raises ``FieldError`` unless it ends in one of ``suffixes``, its folder exists
-    and it is not itself a folder, a device, a pipe or a socket. Raises ``PermissionError`` if the
-    user may not write in its folder.
+    and it is not itself a folder, a device, a pipe or a socket. The error names the option
+    ``field``. Raises ``PermissionError`` if the user may not write in its folder.
     """
     allowed = f"a path ending in {' or '.join(suffixes)} in a folder that exists"
     try:

@@ -103,8 +103,9 @@ def _wanted_changes(
 ) -> dict[AttributePath, _Change]:
     """Each new value that the user wants, by the path to its attribute in the scenario.
 
-    The arguments are those of ``replaced``. A key such as ``flow.rtt`` gives a new value for each
-    group of flows.
+    ``changes`` has new values by keys of the scenario file. A key such as ``flow.rtt`` gives a new
+    value for each group of flows. ``fields`` has new values of whole attributes of the scenario,
+    such as ``run``. ``given`` has the links and the groups of flows as the user wrote them.
     """
     wanted: dict[AttributePath, _Change] = {}
     for name, value in changes.items():
@@ -273,6 +274,7 @@ def _name_for_index(name: str, parts: Mapping[str, Sequence[Any]]) -> str:
 
     For "flow[0].rtt" it is "flow.vegas.rtt", which users must write. They may have copied the index
     from ``FieldError.field``. The text is empty if ``name`` has no valid index of a link or group.
+    ``parts`` has the links under the key "link", and the groups under "flow".
     """
     match = re.fullmatch(r"(link|flow)s?\[(\d{1,4})\]\.(.+)", name)
     if match is None:

@@ -33,7 +33,8 @@ def settle(
     """Complete a new scenario's links and flows, and check that all its fields fit together.
 
     Values given as text, such as buffers in bandwidth-delay products, become numbers. Links without
-    a delay get their default delay. Raises ``FieldError`` if values contradict one another.
+    a delay get their default delay. ``packet_size`` and ``ack_size`` are in bytes, and ``run`` has
+    the duration. Raises ``FieldError`` if values contradict one another.
     """
     _check_counts(links, flows)
     _check_unique("link", enumerate(link.name for link in links))
@@ -128,8 +129,9 @@ def _buffers_in_packets(links: Links, all_flows: Sequence[Member], packet_size: 
 
     A buffer given as a time holds the packets that the link transmits in this time. A
     bandwidth-delay product is the link's capacity times the mean RTT of the flows that cross the
-    link. RED's thresholds are converted in the same way. Raises ``FieldError`` if a buffer or a
-    threshold is given in one of these two ways, but no flow crosses the link.
+    link. RED's thresholds are converted in the same way. ``packet_size`` is in bytes. Raises
+    ``FieldError`` if a buffer or a threshold is given in one of these two ways, but no flow crosses
+    the link.
     """
     filled = list(links)
     for i, link in enumerate(links):
@@ -158,8 +160,8 @@ def _in_packets(
     """Convert to packets the fields of ``part`` that were given as a time or in BDP.
 
     ``part`` is the link or its queue discipline, and ``where`` is its name in error messages.
-    ``rtts()`` gives the RTTs of the flows that cross the link. Returns the numbers of packets by
-    the names of the fields.
+    ``rtts()`` gives the RTTs of the flows that cross the link. ``packet_size`` is in bytes. Returns
+    the numbers of packets by the names of the fields.
     """
     found: dict[str, Any] = {}
     for key, rule in ((f.name, f.metadata.get("rule")) for f in dataclasses.fields(part)):
@@ -208,8 +210,9 @@ def _with_default_delays(
 
     A flow's RTT contains the delay of each link on its path twice, there and back, and the
     transmission times of a packet and its ACK. What is then left of it is divided evenly among the
-    path's links without a delay, and none of them gets more. Raises ``FieldError`` if an RTT is too
-    short for the given delays and the transmission times.
+    path's links without a delay, and none of them gets more. ``packet_size`` and ``ack_size`` are
+    in bytes. Raises ``FieldError`` if an RTT is too short for the given delays and the transmission
+    times.
     """
     # the default delay of each link, by its name, s: the least that a flow on it allows
     defaults: dict[str, float] = {}

@@ -302,8 +302,9 @@ def _fields(
 ) -> Iterator[Field]:
     """Yield the fields of the dataclass ``cls``, such as ``Link``, that a study can vary.
 
-    ``where`` is the beginning of their names, such as ``link.NAME``. ``Field`` explains the other
-    arguments.
+    ``where`` is the beginning of their names, such as ``link.NAME``. ``part`` is the part of the
+    scenario to which they belong, such as "link", and ``indices`` says to which links or groups of
+    flows. With ``queue`` they belong to the queues of these links.
     """
     for each in dataclasses.fields(cls):
         key = each.metadata.get("key") or each.name

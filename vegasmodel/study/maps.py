@@ -85,9 +85,10 @@ runs = {runs}
 def _link(
     name: str, capacity: str, buffer: int, duration: int = 120, size: int = 1000, runs: int = 1
 ) -> str:
-    """The beginning of a scenario file: its link and its run; ``buffer`` in packets, ``size`` in B.
+    """The beginning of a scenario file: its link and its run.
 
-    ``duration`` is in s; its first third is the warm-up.
+    ``capacity`` is a text with a unit, such as "10 Mbit/s". ``buffer`` is in packets, and ``size``,
+    the size of a packet, in bytes. ``duration`` is in s; its first third is the warm-up.
     """
     return LINK_AND_RUN.format(
         name=name, capacity=capacity, buffer=buffer, size=size, duration=duration,
@@ -161,7 +162,10 @@ def _buffer_alpha() -> Map:
     """Vegas's share beside Reno and beside CUBIC, over the buffer and over alpha = beta."""
 
     def panel(law: str, law_name: str) -> Panel:
-        """A panel of Vegas beside a flow with the congestion control ``law``."""
+        """A panel of Vegas beside a flow with the congestion control ``law``.
+
+        ``law_name`` is its name in the panel's title.
+        """
         text = _link("buffer and alpha", capacity="5 Mbit/s", buffer=20, runs=5)
         text += _flow("vegas", "vegas", "50 ms", "alpha = 3", "beta = 3", 'variant = "ns2"')
         text += _flow("rival", law, "50 ms")

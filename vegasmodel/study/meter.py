@@ -40,7 +40,10 @@ def meter(
 
 @contextmanager
 def _live(terminal: IO[str], what: str) -> Iterator[_Lines]:
-    """Show the progress in one line of a terminal, which is removed at the end."""
+    """Show the progress in one line of a terminal, which is removed at the end.
+
+    ``what`` is what is counted, such as "points".
+    """
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text

@@ -45,10 +45,11 @@ class Interval:
     ) -> str:
         """The interval in words: ``from 1 pkt (the range's end) to 23 pkt (not at 24 pkt)``.
 
-        The parentheses give the next tried value, which does not meet the target.  They are left
-        out if that value is very near the end of the interval, or if the end is in ``exact``, the
-        values at which the quantity equals the target.  At an end in ``refused``, other models
-        disagree with the one that found it; the parentheses then have their names instead.
+        ``unit`` is the unit of the field, here "pkt".  The parentheses give the next tried value,
+        which does not meet the target.  They are left out if that value is very near the end of the
+        interval, or if the end is in ``exact``, the values at which the quantity equals the target.
+        At an end in ``refused``, other models disagree with the one that found it; the parentheses
+        then have their names instead.
         """
         rejecting = refused or {}
         texts = []

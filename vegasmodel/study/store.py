@@ -97,8 +97,9 @@ class Store:
     def write(self, block: Block, values: Mapping[str, NDArray[Any]]) -> None:
         """Write the results of a block, which is a part of the sweep's grid of points.
 
-        ``status`` is written last, because it marks the block as complete.  Raises ``OSError`` if
-        the block cannot be written.  The blocks written before then remain readable.
+        ``values`` has an array for each variable of the sweep, by name.  ``status`` is written
+        last, because it marks the block as complete.  Raises ``OSError`` if the block cannot be
+        written.  The blocks written before then remain readable.
         """
         ordered = sorted(values, key=lambda name: name in WRITTEN_LAST)
         with named(self.path):

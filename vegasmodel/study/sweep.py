@@ -188,8 +188,10 @@ def run(
 ) -> int:
     """Compute and write the blocks of the sweep that are missing in the folder ``out``.
 
-    ``space`` is the grid of the sweep. ``sweep`` explains the other arguments. Returns the number
-    of points in these blocks.
+    ``space`` is the grid of the sweep. The points are computed on this machine (``engine`` is
+    "local"), with up to ``processes`` processes, or on the Dask cluster at the address
+    ``scheduler`` ("dask"). ``progress`` is called with the number of finished points and of all
+    points. Returns the number of points in these blocks.
     """
     layout, chunks = _layout(space, model), _chunks(space, model)
     written = 0
@@ -214,7 +216,8 @@ def _computed(
     """Compute the blocks of a sweep; yield each block with its results as soon as it is ready.
 
     ``space`` is the grid of the sweep. ``blocks`` are the blocks still to compute; ``progress``
-    counts all other blocks as done. ``sweep`` explains the other arguments.
+    counts all other blocks as done. ``engine``, ``scheduler`` and ``processes`` say where the
+    blocks are computed (``run``).
     """
     done = space.size - sum(_size(block) for block in blocks)
     if progress is not None:

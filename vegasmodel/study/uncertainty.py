@@ -173,9 +173,10 @@ def _nearly_linear(
 ) -> bool:
     """Whether the ratios are nearly linear in one input, over two standard deviations up and down.
 
-    ``slope`` [ratio] has the derivatives of the ratios' logarithms with respect to the input, and
-    ``totals`` [ratio] the relative standard deviations of the ratios. The result is False if the
-    model has no result after a change.
+    ``varied`` is this input: one field, or several fields with the same error. ``slope`` [ratio]
+    has the derivatives of the ratios' logarithms with respect to the input, and ``totals`` [ratio]
+    the relative standard deviations of the ratios. The result is False if the model has no result
+    after a change.
 
     The scenario may allow a change by one standard deviation in one direction only. The input's
     error then has only this sign, so its true standard deviation is smaller than the given one. So

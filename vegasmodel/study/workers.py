@@ -67,7 +67,8 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
 
     The first of these rules that applies says what the workers are:
 
-    1. If ``engine`` is ``"dask"``, they are the workers of a Dask cluster.
+    1. If ``engine`` is ``"dask"``, they are the workers of the Dask cluster at the address
+       ``scheduler``, or of one that is started on this machine if that is ``None``.
     2. If ``processes`` is above 1, they are this number of processes.
     3. If ``threads`` is above 1, they are this number of threads.
     4. Otherwise the calling thread computes all blocks.

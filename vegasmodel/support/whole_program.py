@@ -199,8 +199,10 @@ class _LowerWhole(NativeLowering):  # type: ignore[misc]  # Numba has no types
 def _call_writer(description: Any, library: Unfinished) -> Callable[..., Any]:
     """A function that writes a call of a ``Part`` in LLVM's language.
 
-    The ``Part`` must be one that raises no exceptions.  Numba's own calls would test for an
-    exception after each call, and first write zeros where the ``Part`` then writes its result.
+    ``description`` has the function's name in this language, and the types of its arguments and of
+    its result.  ``library`` has its code.  The ``Part`` must be one that raises no exceptions.
+    Numba's own calls would test for an exception after each call, and first write zeros where the
+    ``Part`` then writes its result.
     """
 
     def call(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ARG001 - Numba's

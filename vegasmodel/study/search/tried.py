@@ -58,10 +58,12 @@ class Tried:
         within: float,
         count: Count,
     ) -> None:
-        """Begin with no values tried; the class explains the arguments.
+        """Begin with no values tried.
 
-        ``field`` is the searched field and ``searched`` the searched range. Raises ``FieldError``
-        if the model takes only whole numbers for the field, and the range contains none.
+        ``field`` is the searched field, ``searched`` the searched range, and ``target`` the target.
+        A value within the fraction ``within`` of the target is a solution, too. ``count`` counts
+        the values for the progress line. Raises ``FieldError`` if the model takes only whole
+        numbers for the field, and the range contains none.
         """
         self.scenario, self.field, self.target, self.model = scenario, field, target, model
         self.within, self.range, self.count = within, searched, count
