@@ -356,7 +356,10 @@ def rd(
 
 
 def _check_numbers(rate: float, delay: float) -> None:
-    """Raise ``FieldError`` for numbers of flows that a Rate-Delay link cannot have."""
+    """Raise ``FieldError`` for numbers of flows that a Rate-Delay link cannot have.
+
+    ``rate`` and ``delay`` are the numbers of flows of the rate class and of the delay class.
+    """
     for name, value in (("--rate-flows", rate), ("--delay-flows", delay)):
         rules.Quantity("fraction", high=1e9).check(value, name)
         if value % 1.0:

@@ -149,6 +149,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _hinted(error: click.NoSuchOption, given: Sequence[str]) -> click.UsageError:
     """The error about an unknown option, with a hint on what the user may have meant.
 
+    ``given`` are the words of the command line. There is a hint in three cases:
+
     - The option is ``--runs`` of ``basins``: the hint names ``--starts``.
     - The option is a key of a scenario file, such as ``--seed``: the hint names the key's table.
     - The word has one dash, such as ``-model``: the hint says that options have two. If a file has

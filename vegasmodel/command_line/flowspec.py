@@ -64,6 +64,9 @@ def scenario_from_options(
 ) -> Scenario:
     """The one-link scenario of the command ``vegasmodel ratio``, from the command's options.
 
+    Each argument is the text of an option, such as "1080 pkt/s", and ``flows`` are the flows as the
+    user writes them, such as "vegas:alpha=3".
+
     If several flows have the same name, the later ones get a suffix: ``-2``, ``-3``, ... If the
     RTT is too short for the link, the error names ``--rtt``, unless the flow has an RTT of its own.
     """

@@ -409,6 +409,9 @@ def _seconds_as_text(time: float) -> str:
 def _written(entry: Filled, packet_size: float) -> tuple[str | float, str]:
     """An estimate as text for the scenario file, and the text of its comment.
 
+    ``entry`` is the estimate of one key. ``packet_size``, in bytes, is the size of the packets in
+    which a capacity is counted.
+
     The estimate is a number if it has no unit. Otherwise both texts use the same unit, which is ms
     for a time below 1 s. The comment has the range of values that agree with the trace. Its ends
     have four digits, or up to six if the estimate would not lie between them otherwise. The comment

@@ -140,7 +140,10 @@ def _check_together(
     draw: int | None,
     seed: int | None,
 ) -> None:
-    """Raise ``FieldError`` for an option that has no effect together with the other options."""
+    """Raise ``FieldError`` for an option that has no effect together with the other options.
+
+    The arguments are the values of the options with the same names, such as ``--verdict``.
+    """
     if texts is not None and draw is not None:
         raise FieldError("--draw", draw, "not beside --texts")
     if item is not None and (verdict or html is not None or texts is not None or draw is not None):

@@ -300,7 +300,10 @@ class _Summary:
 
 
 def _ends(data: xr.Dataset, fields: Sequence[str]) -> list[dict[str, Any]]:
-    """The least values of all varied fields, and the greatest; words are in alphabetical order."""
+    """The least values of all varied ``fields``, and the greatest, from the dataset of the sweep.
+
+    Words are in alphabetical order.
+    """
     values = {name: data[name].values.ravel().tolist() for name in fields}
     return [{name: end(column) for name, column in values.items()} for end in (min, max)]
 
@@ -334,6 +337,9 @@ def _points(
     as many as fit the terminal. The shares of a point have a star if too few runs were averaged
     there: the 95 % interval of some flow's mean throughput is wider than 10 % of the mean
     (``ENOUGH_PRECISION``) to either side.
+
+    ``data`` is the dataset of the sweep of ``scenario``, over the ``fields`` with these names.
+    ``out`` is the folder that the sweep has written, or ``None``.
 
     ``user_units`` has the units in which the user gave the fields' values (``grid.units_given``).
     A value has the user's unit beside the field's own.

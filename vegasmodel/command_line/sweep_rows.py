@@ -89,9 +89,10 @@ def _values(data: xr.Dataset, name: str) -> Any:
 
 
 def _group(point: dict[str, Any], indices: list[int]) -> dict[str, float | None]:
-    """The share of a group's flows together, and their mean throughput.
+    """The share of a group's flows together, and their mean throughput, at one point of a sweep.
 
-    Flows without a throughput are left out of the mean.  ``indices`` has the places of the flows.
+    ``point`` has the values of the sweep's variables at this point, by name.  Flows without a
+    throughput are left out of the mean.  ``indices`` has the places of the flows.
     """
     return {
         "share": finite(point["share"][indices].sum()),
