@@ -134,7 +134,15 @@ def judge(
     prediction = _answer(change(asked) if change else asked, model, options)
     cpu = time.process_time() - began
     if prediction.throughput is None or not np.isfinite(prediction.throughput).all():
-        return Outcome(family, index, np.nan, np.nan, np.nan, np.nan, cpu)
+        return Outcome(
+            family=family,
+            index=index,
+            error=np.nan,
+            se=np.nan,
+            spread=np.nan,
+            base_error=np.nan,
+            cpu=cpu,
+        )
     rates, runs = np.asarray(prediction.throughput), np.array(known["runs"])
     error_and_se = _ratio_error if family in JUDGED_BY_RATIO else _rate_error
     error, se = error_and_se(scenario, rates, runs)
@@ -144,7 +152,15 @@ def judge(
         by_ns2 = np.array(known["base"], dtype=float) - rtt  # over-estimates, s
         by_model = np.asarray(prediction.base_rtt) - rtt
         base_error = float(np.sqrt(np.mean((by_model - by_ns2) ** 2)) / by_ns2.mean())
-    return Outcome(family, index, error, se, spread_of(runs), base_error, cpu)
+    return Outcome(
+        family=family,
+        index=index,
+        error=error,
+        se=se,
+        spread=spread_of(runs),
+        base_error=base_error,
+        cpu=cpu,
+    )
 
 
 def _ratio_error(scenario: Scenario, rates: np.ndarray, runs: np.ndarray) -> tuple[float, float]:
@@ -188,7 +204,8 @@ def outcomes(
 ) -> list[Outcome]:
     """The results of ``judge`` for every case of the families whose run of ns-2 is stored.
 
-    ``seed`` is that which drew the cases, and ``options`` are those of ``judge``.
+    ``seed`` is that which drew the cases. ``options`` go to ``judge``, for example the ``model``.
+    The work is shared among ``processes`` processes.
     """
     stored = load(seed)
     jobs = [
@@ -293,7 +310,11 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 
 
 def ablations(processes: int = 2, seed: int = SEED) -> None:
-    """Print the mean error per family with each mechanism switched off in turn."""
+    """Print the mean error per family with each mechanism of ``rounds`` switched off in turn.
+
+    ``ABLATIONS`` lists the mechanisms. ``seed`` drew the cases, and ``processes`` processes share
+    the work.
+    """
     print(f"{'':28s}" + "".join(f"{family:>10s}" for family in FAMILIES))
     for name, options in ABLATIONS.items():
         results = outcomes(processes, seed, **({"runs": 5} | options))
@@ -334,7 +355,7 @@ def _runs_and_cases(
 ) -> tuple[int, Sequence[str]]:
     """The number of runs and the cases from the words after ``--again``, as in "40 red/6".
 
-    Ends the program with a message if the words are wrong.
+    If the words are wrong, ``parser`` prints a message and ends the program.
     """
     runs, *keys = words
     possible = {f"{family}/{index}" for family in FAMILIES for index in range(CASES)}

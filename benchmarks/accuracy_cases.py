@@ -34,7 +34,7 @@ def _time(rng: Rng, low: float, high: float) -> float:
 
 def _run(duration: float = 300.0, warmup: float = 100.0) -> Run:
     """Five runs, in which each flow starts later by a random time of up to 0.5 s."""
-    return Run(duration, warmup, runs=5, start_jitter=0.5)
+    return Run(duration=duration, warmup=warmup, runs=5, start_jitter=0.5)
 
 
 def _against(rng: Rng, vegas: int, others: int) -> Scenario:

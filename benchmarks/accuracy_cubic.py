@@ -121,6 +121,9 @@ def errors(
 ) -> tuple[dict[str, list[float]], list[float]]:
     """Each model's errors of CUBIC's share (``part``) over the cases, and their uncertainty.
 
+    CUBIC competes with flows of ``law`` (or with none: "alone"). ``waits`` says whether senders
+    wait at random before they send.
+
     The errors are by the model's name, one for each case.  The second result has for each case the
     standard error of the difference between ``rounds`` and the measurement by ``engine``.  Each
     case is also printed.

@@ -74,7 +74,10 @@ def quantity(kind: str, answer: vm.Prediction) -> float:
 
 
 def draw(rng: np.random.Generator, variant: str | None = None) -> tuple[vm.Scenario, str, float]:
-    """A random scenario, a random kind of target and its desired value."""
+    """A random scenario, a random kind of target and its desired value.
+
+    ``variant`` is the TCP implementation of the Vegas flow; ``None`` draws it, too.
+    """
     base = vm.Scenario.from_toml(SCENARIO)
     chosen = variant or str(rng.choice(["paper", "ns2", "linux"]))
     changes = {
@@ -111,6 +114,7 @@ def wrong(found: vm.Design, scenario: vm.Scenario, kind: str, wanted: float) -> 
 def missed(found: vm.Design, scenario: vm.Scenario, kind: str, wanted: float) -> list[str]:
     """Texts on the solutions that a grid 60 times as fine finds and `design` does not.
 
+    ``found`` is the answer of `design`, and ``wanted`` the desired value of the target ``kind``.
     Between two points of the grid there is a solution if the quantity is below the target at one of
     them and above it at the other.  Large jumps do not count: there the quantity may skip the
     target.
@@ -159,7 +163,7 @@ def by_form(rng: np.random.Generator, targets: int) -> int:
 def by_ns2(rng: np.random.Generator, targets: int) -> int:
     """Solve for the buffer that gives Vegas a random share, by ``rounds``; verify by ns-2.
 
-    Returns how many answers fail.
+    This is repeated until ns-2 has verified ``targets`` buffers. Returns how many answers fail.
     """
     errors, failed = [], 0
     while len(errors) < targets:

@@ -172,7 +172,11 @@ def judge_all(
 
 
 def row(title: str, name: str, pairs: list[tuple[float, float]]) -> str:
-    """A row of the table; ``pairs`` has the two errors of each case (``judge_all``)."""
+    """A row of the table: the errors of the model ``name``.
+
+    ``title`` names the kind and the family of the cases. ``pairs`` has the two errors of each case
+    (``judge_all``).
+    """
     known = np.array([pair for pair in pairs if np.isfinite(pair[0])])
     if not known.size:
         return f"{title:20}{name:18}{0:6}  no answer"

@@ -107,7 +107,10 @@ def rates(scenario: Scenario, runs: int) -> tuple[Floats, Floats]:
 
 
 def of_pieces(whole: Floats, parts: Floats) -> Pieces:
-    """Compare the throughputs of whole runs with those of their pieces (``rates``)."""
+    """Compare the throughputs of whole runs with those of their pieces.
+
+    ``whole`` [run, flow] and ``parts`` [run, piece, flow] are the two results of ``rates``.
+    """
     squares = parts.var(axis=1, ddof=1) / parts.shape[1]  # of standard errors, [run, flow]
     reach = student_t(parts.shape[1] - 1) * np.sqrt(squares)
     covered = float(np.mean(np.abs(whole - whole.mean(axis=0)) <= reach))

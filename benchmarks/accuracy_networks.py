@@ -36,7 +36,7 @@ def _rtt(rng: Rng, low: float = 0.05, high: float = 0.15) -> float:
 
 
 def chain(rng: Rng, n: int, queue: DropTail | Red) -> tuple[Link, ...]:
-    """``n`` links in a row, each with a random capacity and buffer."""
+    """``n`` links in a row, each with a random capacity and buffer, and all with this ``queue``."""
     return tuple(
         Link(
             float(np.round(rng.uniform(400.0, 900.0))),

@@ -110,7 +110,10 @@ def _largest_delay(f: vm.Source) -> float:
 
 
 def _illinois_cut(f: vm.Source) -> float:
-    """Illinois's window after a loss, W (1 - beta); beta grows with the delay from 1/8 to 1/2."""
+    """Illinois's window after a loss, W (1 - beta); beta grows with the delay from 1/8 to 1/2.
+
+    ``f.memory`` is the largest queueing delay at an earlier loss, in s (``_largest_delay``).
+    """
     delay, most = f.rtt - f.base_rtt, max(f.memory, f.rtt - f.base_rtt)
     part = min(max((delay - 0.1 * most) / (0.7 * most), 0.0), 1.0) if most > 0.0 else 1.0
     beta = 0.125 + 0.375 * part if f.window >= 15.0 else 0.5
@@ -119,7 +122,11 @@ def _illinois_cut(f: vm.Source) -> float:
 
 @vm.register_law("illinois", cut=_illinois_cut, remember=_largest_delay)
 def illinois(f: vm.Source) -> float:
-    """Illinois's growth in a round trip, alpha: 10 packets without delay, 0.3 at the largest."""
+    """Illinois's growth in a round trip, alpha: 10 packets without delay, 0.3 at the largest.
+
+    The largest delay is the present one or ``f.memory``, the largest at a loss so far, in s. With a
+    window below 15 packets, and as long as ``f.memory`` is 0, alpha is 1.
+    """
     delay, most = f.rtt - f.base_rtt, max(f.memory, f.rtt - f.base_rtt)
     low = 0.01 * most  # up to this delay alpha is 10
     if f.window < 15.0 or f.memory == 0.0:
@@ -148,15 +155,20 @@ LAWS = ("htcp", "illinois", "scalable", "veno", "linux-reno")
 
 
 def network(law: str, rival: str, index: int) -> vm.Scenario:
-    """The ``index``-th random network, with flows of ``law`` and of ``rival``."""
+    """The ``index``-th random network, with flows of ``law`` and of ``rival``.
+
+    It is the network of ``accuracy_cubic.case``, in which ``law`` replaces CUBIC. The group of
+    these flows is called "own".
+    """
     return case(rival, index).replace({"flow.cubic.name": "own"}).replace({"flow.own.law": law})
 
 
 def in_ns2(law: str, rival: str, index: int) -> np.ndarray:
     """The share of the law in each run of ns-2, with ns-2's own module of this law.
 
-    vegasmodel knows CUBIC's module only.  So it writes the script for CUBIC, and the name of the
-    module is replaced in it.
+    The flows of ``law`` share the ``index``-th random network with flows of ``rival``.  vegasmodel
+    knows CUBIC's module only.  So it writes the script for CUBIC, and the name of the module is
+    replaced in it.
     """
     write = ns2_script.script  # ns-2's runs are threads of this process, so the patch reaches them
 
@@ -181,7 +193,8 @@ def in_ns2(law: str, rival: str, index: int) -> np.ndarray:
 def row(law: str, rival: str, networks: int) -> str:
     """A row of the table: mean errors of the share of ``law`` beside ``rival``; prints each case.
 
-    The last number is the mean error that chance alone would make.
+    The means are over as many random networks as ``networks`` says. The last number is the mean
+    error that chance alone would make.
     """
     errors: dict[str, list[float]] = {model: [] for model in MODELS}
     by_chance = []

@@ -44,6 +44,8 @@ def measure(
 ) -> None:
     """Run ns-2 for the cases that are not stored, 5 times each, and store the results.
 
+    ``seed`` drew the cases of the ``families``.  ``processes`` runs go on at the same time.
+
     With ``refine``, stored cases whose 5 runs differ much are run 20 times.  So are all cases with
     RED: in some networks Vegas loses its baseRTT in about half of the runs, and five runs may all
     be of one kind by chance.

@@ -57,7 +57,7 @@ class Case(NamedTuple):
         """The scenario of this case.
 
         ``x`` is a factor on the capacity, or with RED on all RTTs.  ``faster`` is another factor on
-        the capacity, also with RED.
+        the capacity, also with RED.  The run lasts ``duration`` seconds.
         """
         by_rtt = self.queue is not None
         flows = [

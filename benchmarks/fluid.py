@@ -34,7 +34,11 @@ def pair(
     alpha: float = 3.0,
     duration: float = 600.0,
 ) -> Scenario:
-    """One Vegas and one Reno source."""
+    """A scenario with one Vegas and one Reno source, which share a drop-tail link.
+
+    ``capacity`` is in pkt/s, ``rtt`` and ``duration`` in s, ``buffer`` and Vegas's single threshold
+    ``alpha`` in packets.
+    """
     vegas = Flow(law="vegas", rtt=rtt, alpha=alpha, beta=alpha, variant="ns2", send_jitter=0.0)
     return Scenario(
         links=(Link(capacity=capacity, buffer=buffer),),
@@ -45,21 +49,21 @@ def pair(
 
 
 def drawn(n: int, seed: int = 1) -> list[Scenario]:
-    """Random cases in the ranges of ``benchmarks.accuracy_cases``."""
+    """``n`` random cases (``pair``) in the ranges of ``benchmarks.accuracy_cases``."""
     rng = np.random.default_rng(seed)
     return [
         pair(
-            float(np.exp(rng.uniform(np.log(200), np.log(3000)))),
-            float(rng.uniform(0.03, 0.2)),
-            float(rng.integers(12, 81)),
-            float(rng.integers(2, 6)),
+            capacity=float(np.exp(rng.uniform(np.log(200), np.log(3000)))),
+            rtt=float(rng.uniform(0.03, 0.2)),
+            buffer=float(rng.integers(12, 81)),
+            alpha=float(rng.integers(2, 6)),
         )
         for _ in range(n)
     ]
 
 
 def cpu(work: Callable[[], Any], repeats: int = 5) -> float:
-    """The least CPU seconds of several calls of ``work``, after a first call that compiles."""
+    """The least CPU seconds of ``repeats`` calls of ``work``, after a first call that compiles."""
     work()
     best = np.inf
     for _ in range(repeats):
@@ -162,12 +166,14 @@ def jax_rate(cases: Batch, expected: np.ndarray) -> None:
 def sizes(quick: bool) -> None:
     """Time 5,000 round trips of 100 ms at capacities from 1 Mbit/s to 100 Gbit/s.
 
-    The buffer is 0.3 of the bandwidth-delay product.
+    The buffer is 0.3 of the bandwidth-delay product. If ns-2 is installed, it is timed, too, up to
+    100 Mbit/s, or at 1 Mbit/s only if ``quick``.
     """
     costs: dict[str, list[float]] = {"continuous": [], "by rounds": [], "ns-2": []}
     for k, megabits in enumerate((1, 10, 100, 1_000, 10_000, 100_000)):
-        capacity = megabits * 1e6 / 8 / 500
-        scenario = pair(capacity, 0.1, 0.3 * capacity * 0.1, duration=500.0)
+        capacity = megabits * 1e6 / 8 / 500  # pkt/s, of 500 bytes each
+        rtt = 0.1
+        scenario = pair(capacity, rtt, buffer=0.3 * capacity * rtt, duration=500.0)
         costs["continuous"].append(cpu(lambda s=scenario: continuous.run(s), 9))
         costs["by rounds"].append(cpu(lambda s=scenario: rounds.run(s), 3))
         if shutil.which("ns") and megabits <= (1 if quick else 100):

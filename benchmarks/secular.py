@@ -142,7 +142,10 @@ def campaign(count: int, seed: int) -> dict[str, tuple[int, float, int]]:
 
 
 def in_jax(count: int, seed: int) -> float:
-    """The largest relative difference between the JAX and the NumPy path, over all families."""
+    """The largest relative difference between the rates by JAX and by NumPy, over all families.
+
+    For each family and each of five numbers of flows, ``count`` cases are solved at once.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -162,7 +165,7 @@ def in_jax(count: int, seed: int) -> float:
 
 
 def best(call: object, repeats: int) -> float:
-    """The shortest wall time of several calls, s."""
+    """The shortest wall time of ``repeats`` calls, s."""
     times = []
     for _ in range(repeats):
         begin = time.perf_counter()
