@@ -150,7 +150,10 @@ def main() -> int:
 
 
 def install(place: Path) -> Path:
-    """Make an environment with the bare wheel of this working tree; return its Python."""
+    """Make an environment with the bare wheel of this working tree; return its Python.
+
+    The environment, the wheel and all files that are needed for them are made in ``place``.
+    """
     source, venv, uv = place / "source", place / "venv", str(BIN / "uv")
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "vegasmodel", source / "vegasmodel", ignore=ignored)
@@ -182,7 +185,10 @@ def install(place: Path) -> Path:
 
 
 def take_over(source: Path, target: Path) -> None:
-    """Copy the bytecode and the machine code of a package to another copy of the package."""
+    """Copy the bytecode and the machine code of a package to another copy of the package.
+
+    ``source`` and ``target`` are the folders of the two copies.
+    """
     for made in source.rglob("__pycache__/*"):
         place = target / made.relative_to(source)
         if place.parent.parent.is_dir():  # the source may have folders that no longer exist
@@ -191,7 +197,10 @@ def take_over(source: Path, target: Path) -> None:
 
 
 def build_papers(place: Path) -> Path:
-    """Build the wheel of the paper checks, which are a separate distribution; return its path."""
+    """Build the wheel of the paper checks, which are a separate distribution; return its path.
+
+    The sources are copied to ``place`` and built there.
+    """
     source, uv = place / "papers", str(BIN / "uv")
     shutil.copytree(ROOT / "paper_checks", source, ignore=shutil.ignore_patterns("__pycache__"))
     build = [uv, "build", "--wheel", "--no-build-isolation", "--python", sys.executable]
@@ -212,7 +221,8 @@ def judge(python: Path, folder: Path, one: Try, more: dict[str, str] | None = No
     """Run a command line; return what is wrong with its exit status and its output.
 
     A command that fails must print one line on standard error, and one that succeeds none.  Only
-    after bad input (status 2) standard output must be empty.  ``more`` are additional environment
+    after bad input (status 2) standard output must be empty.  ``python`` is that of the environment
+    with the wheel, and the command runs in ``folder``.  ``more`` are additional environment
     variables.
     """
     command = [str(python.with_name("vegasmodel")), *one.line.split()]
@@ -229,7 +239,10 @@ def judge(python: Path, folder: Path, one: Try, more: dict[str, str] | None = No
 
 
 def inside(python: Path, folder: Path) -> list[str]:
-    """Faults outside the command lines: Python functions that need extras, untested commands."""
+    """Faults outside the command lines: Python functions that need extras, untested commands.
+
+    ``python`` is that of the environment with the wheel; it runs in ``folder``.
+    """
     functions = call([str(python), "-c", NEED_EXTRAS], folder, {})
     names = call([str(python), "-c", COMMANDS], folder, {}).stdout.split()
     tried = {one.line.split()[0] for one in TRIES}
@@ -244,7 +257,10 @@ def inside(python: Path, folder: Path) -> list[str]:
 def call(
     command: Sequence[str], folder: Path, more: dict[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command with almost no environment variables, and without a terminal."""
+    """Run a command in ``folder``, without a terminal and with few environment variables.
+
+    These are a short list, and those in ``more``.
+    """
     return subprocess.run(
         command,
         cwd=folder,

@@ -100,7 +100,7 @@ class Place:
         self.given = {path.name for path in self.work.iterdir()}
 
     def start(self, line: str, fault: str = "") -> subprocess.Popen[str]:
-        """Start the command under a fault."""
+        """Start the command ``line`` under a fault; without a fault if ``fault`` is empty."""
         command = [sys.executable, "-m", "vegasmodel", *shlex.split(line)]
         environment = {**os.environ, "TMPDIR": str(self.scratch), "FAULT_MARK": self.mark}
         if fault == "read-only home":
@@ -167,7 +167,7 @@ def full_disk(folder: Path) -> Iterator[bool]:
 
 
 def judged(end: End, place: Place, allowed: set[int]) -> list[str]:
-    """The faults of a run that has ended; ``allowed`` are the right exit statuses."""
+    """What is wrong with a run that has ended in ``place``; ``allowed`` are the right statuses."""
     wrong = place.left()
     if end.status not in allowed:
         wrong.append(f"status {end.status}, not {sorted(allowed)}: {end.said[-300:]!r}")
@@ -178,7 +178,10 @@ def judged(end: End, place: Place, allowed: set[int]) -> list[str]:
 
 
 def undisturbed(line: str, folder: Path) -> tuple[float, int]:
-    """Run a command without a fault: seconds since it installed its handlers, and its status."""
+    """Run the command ``line`` in ``folder`` without a fault.
+
+    Returns the seconds that it ran after it had installed its signal handlers, and its exit status.
+    """
     place = Place(folder)
     process = place.start(line)
     listens(process)
@@ -199,7 +202,7 @@ def listens(process: subprocess.Popen[str]) -> bool:
 
 
 def killed(line: str, folder: Path, moment: float, number: signal.Signals, done: int) -> list[str]:
-    """Run a command, send it a signal, and return what is wrong with the run.
+    """Run a command in ``folder``, send it a signal, and return what is wrong with the run.
 
     ``line`` is the command and ``number`` the signal, which is sent ``moment`` seconds after the
     command has installed its signal handlers.  ``done`` is the exit status of the command without a

@@ -53,7 +53,7 @@ def draw(seed: int, k: int) -> Scenario:
         for name, start in zip(names, starts, strict=True)
     ]
     link = Link(rate / 8.0 / size, buffer=buffer)
-    name, run = f"drawn {seed}/{k}", Run(100.0, 40.0)
+    name, run = f"drawn {seed}/{k}", Run(duration=100.0, warmup=40.0)
     return Scenario((link,), tuple(flows), size, name, 66.0, run)
 
 

@@ -94,7 +94,10 @@ def _control(group: Flow, instead: Mapping[str, str]) -> str:
 
 
 def _vegas(groups: list[Flow]) -> dict[str, int]:
-    """The parameters of the kernel module tcp_vegas; all Vegas flows must have the same ones."""
+    """The parameters of the kernel module tcp_vegas, from the Vegas flows among ``groups``.
+
+    Raises ``FieldError`` unless these have the same whole numbers as alpha, beta and gamma.
+    """
     sets = {(g.alpha, g.beta, g.gamma) for g in groups if g.law == "vegas"}
     chosen = sorted(sets or {(2.0, 4.0, 1.0)})
     if len(chosen) > 1 or any(not value.is_integer() for value in chosen[0]):
@@ -106,7 +109,11 @@ def _vegas(groups: list[Flow]) -> dict[str, int]:
 
 
 def _check(scenario: Scenario, groups: list[Flow], instead: Mapping[str, str]) -> None:
-    """Raise ``FieldError`` for what the rig does not have."""
+    """Raise ``FieldError`` for what the rig does not have.
+
+    ``groups`` are the groups of flows. ``instead`` has, by name of a flow, the congestion control
+    of the kernel that replaces that of the flow's law.
+    """
     link = scenario.links[0]
     names = {group.name for group in groups}
     for name in instead:

@@ -65,7 +65,10 @@ def run(*words: str, text: str | None = None) -> str:
 
 
 def check(job: dict[str, Any]) -> None:
-    """Check that root rights, tools and congestion controls are there; else raise ``RigError``."""
+    """Check that root rights, tools and congestion controls are there; else raise ``RigError``.
+
+    ``job`` is the content of a job file, which names the congestion control of each flow.
+    """
     controls = sorted({flow["control"] for flow in job["flows"]})
     for name in controls:
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,14}", name):
@@ -88,7 +91,7 @@ def check(job: dict[str, Any]) -> None:
 def vegas_parameters(wanted: dict[str, int] | None) -> Iterator[None]:
     """Set the parameters of tcp_vegas for the ``with`` block and restore them at its end.
 
-    They hold for the whole machine.
+    They hold for the whole machine. ``wanted`` has their values by name; ``None`` sets none.
     """
     before: dict[str, str] = {}
     try:
@@ -327,7 +330,11 @@ def _kernel() -> str:
 
 
 def _sample(network: Network, job: dict[str, Any], sender: Any, part: Any) -> None:
-    """Write the output of ``ss`` every ``interval`` seconds, sockets in the order of the flows."""
+    """Write the output of ``ss`` every ``interval`` seconds, sockets in the order of the flows.
+
+    ``job`` has the interval and the duration, and ``part`` is the file that is written. The
+    sampling ends early if the process ``sender`` ends.
+    """
     begun = time.monotonic()
     samples = int(job["duration"] / job["interval"]) + 1
     for k in range(samples):
@@ -378,7 +385,10 @@ def catch_signals() -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run a job file; the exit status is 2, with one line of error, if something is missing."""
+    """Run a job file; the exit status is 2, with one line of error, if something is missing.
+
+    ``arguments`` are the path of the job file and, unless it measures waits, that of the results.
+    """
     catch_signals()
     try:
         job = json.loads(Path(arguments[0]).read_text())

@@ -25,7 +25,11 @@ SILENCE = 2.0  # seconds without a datagram, after which the others are taken fo
 
 
 def send(number: int, seed: int, gap: float, peer: str) -> None:
-    """Send the datagrams; ``seed`` decides the groups and pauses."""
+    """Send ``number`` datagrams to the address ``peer``, in groups of random size.
+
+    The pauses between groups are random, with a mean of ``gap`` seconds. ``seed`` decides the
+    groups and the pauses.
+    """
     rng = random.Random(seed)  # noqa: S311 - not for secrets
     end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     end.connect((peer, PORT))
@@ -38,7 +42,10 @@ def send(number: int, seed: int, gap: float, peer: str) -> None:
 
 
 def receive(number: int, address: str) -> None:
-    """Print the statistics as JSON when all datagrams have come, or after a silence."""
+    """Print the statistics as JSON when all ``number`` datagrams have come, or after a silence.
+
+    They come to the address ``address`` of this host.
+    """
     end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     end.bind((address, PORT))

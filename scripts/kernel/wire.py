@@ -28,7 +28,7 @@ def device(name: str) -> int:
 
 
 def packets(end: int) -> list[bytes]:
-    """All packets that wait on a device."""
+    """All packets that wait on a device; ``end`` is its file descriptor."""
     found = []
     try:
         while True:
@@ -38,7 +38,7 @@ def packets(end: int) -> list[bytes]:
 
 
 def put(end: int, packet: bytes) -> None:
-    """Hand a packet to the kernel; one that it refuses (device down) is lost."""
+    """Hand a packet to the device ``end``; one that the kernel refuses (device down) is lost."""
     try:
         os.write(end, packet)
     except OSError:
@@ -46,7 +46,10 @@ def put(end: int, packet: bytes) -> None:
 
 
 def main(delays: list[float]) -> None:
-    """Carry packets until standard input ends."""
+    """Carry packets until standard input ends.
+
+    There is a wire for each flow. On the way back, ACKs wait for the time in ``delays``, in s.
+    """
     wires = [(device(f"s{i}"), device(f"r{i}")) for i in range(len(delays))]
     # of each wire the ACKs on their way, with the time at which each is due
     waiting: list[deque[tuple[float, bytes]]] = [deque() for _ in wires]
