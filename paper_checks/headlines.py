@@ -141,22 +141,22 @@ def _longer_loses(runs: Runs) -> str:
 
 def _late_over_middle(runs: Runs) -> float:
     """Last source's rate over the median of the earlier ones' rates; the median over the seeds."""
-    return float(np.median(last_over_middle(runs(joining(20, 1.0, 1.0)).throughput)))
+    return float(np.median(last_over_middle(runs(joining(n=20, alpha=1.0, beta=1.0)).throughput)))
 
 
 def _late_gain(runs: Runs) -> float:
     """Rate of the last source over that of the first; the median over the seeds."""
-    return float(np.median(advantage(runs(joining(20, 3.0, 3.0)).throughput)))
+    return float(np.median(advantage(runs(joining(n=20, alpha=3.0, beta=3.0)).throughput)))
 
 
 def _late_base_rtt(runs: Runs) -> float:
     """The baseRTT of the last of 20 sources, s."""
-    return float(base_rtts(runs(joining(20, 3.0, 3.0)))[-1])
+    return float(base_rtts(runs(joining(n=20, alpha=3.0, beta=3.0)))[-1])
 
 
 def _sum(runs: Runs) -> float:
     """The sum of the rates of 20 sources, pkt/s."""
-    return float(runs(joining(20, 1.0, 1.0)).mean.sum())
+    return float(runs(joining(n=20, alpha=1.0, beta=1.0)).mean.sum())
 
 
 def _early_over_late(runs: Runs) -> float:

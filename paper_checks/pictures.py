@@ -132,7 +132,7 @@ def _ratios(
 
 def _boutremans(runs: Runs) -> list[Picture]:
     """Rates and baseRTTs of sources in the order of arrival, and figure 6."""
-    scene = joining(20, 3.0, 3.0)
+    scene = joining(n=20, alpha=3.0, beta=3.0)
     measured = _measured([scene], runs)
     predicted = _answers([scene], ("arrivals", "arrivals-bonald", "rounds"))
     return [
@@ -161,7 +161,7 @@ def _regions() -> Figure:
     The course of both windows is drawn into it, by the simulator ``fluid``.  Alpha is 2 and beta 6,
     so that the region in which both windows hold is visible.  The second flow starts at 20 s.
     """
-    base = joining(10, 2.0, 6.0, known=True)
+    base = joining(n=10, alpha=2.0, beta=6.0, known=True)
     flow = dataclasses.replace(base.flows[0], count=1, variant="paper", rtt=0.1)
     flows = tuple(
         dataclasses.replace(flow, name=name, start=start)

@@ -143,7 +143,7 @@ def _all_lose_at_small_buffers(runs: Runs) -> Found:
         for law in ("vegas", "reno")
         for buffer in SMALL_BUFFERS
     }
-    infinite = 100 * runs(joining(10, 3.0, 3.0)).loss_rate
+    infinite = 100 * runs(joining(n=10, alpha=3.0, beta=3.0)).loss_rate
     text = "; ".join(
         f"{law} at {buffer:g} {part.min():.1f} to {part.max():.1f}"
         for (law, buffer), part in losses.items()

@@ -82,7 +82,7 @@ def one_by_one(n: int, alpha: float, every: float) -> Scenario:
 @cache
 def finite(law: str, buffer: float) -> Scenario:
     """Ten joining sources of one law with a finite buffer; for Vegas alpha = beta = 3."""
-    base = joining(10, 3.0, 3.0)
+    base = joining(n=10, alpha=3.0, beta=3.0)
     vegas = base.flows[0]
     flow = vegas
     if law != "vegas":

@@ -112,7 +112,7 @@ def _theory_exceeds_measurement(alpha: float, noise: float, runs: Runs) -> Found
     """
     theory = D + alpha / CAPACITY * np.array([k * harmonic(k) for k in range(20)])
     exact = D + recursion(20, alpha)
-    measured = base_rtts(runs(joining(20, alpha, alpha, noise=noise)))
+    measured = base_rtts(runs(joining(n=20, alpha=alpha, beta=alpha, noise=noise)))
     errors = [float(np.sqrt(np.mean((t - measured) ** 2))) for t in (theory, exact)]
     return Found(
         bool(np.mean(theory - measured) > 0 and theory[-1] > measured[-1]),
@@ -128,7 +128,9 @@ def _over_estimates_by_more_than_d(alpha: float, noise: float, runs: Runs) -> Fo
     ``alpha`` is the value of both thresholds, packets.  ``noise`` is the standard deviation of the
     random part of the delay, s.
     """
-    over_estimate = float(base_rtts(runs(joining(20, alpha, alpha, noise=noise)))[-1] - D)
+    over_estimate = float(
+        base_rtts(runs(joining(n=20, alpha=alpha, beta=alpha, noise=noise)))[-1] - D
+    )
     return Found(
         over_estimate > D, detail=f"The last source over-estimates by {over_estimate:.3f} s."
     )
@@ -140,8 +142,8 @@ def _base_rtt_hardly_falls(alpha: float, noise: float, runs: Runs) -> Found:
     This source joins at 38 s.  ``alpha`` is the value of both thresholds, packets.  ``noise`` is
     the standard deviation of the random part of the delay, s.
     """
-    begin = base_rtts(runs(joining(20, alpha, alpha, noise=noise, until=40.0)))[-1]
-    end = base_rtts(runs(joining(20, alpha, alpha, noise=noise)))[-1]
+    begin = base_rtts(runs(joining(n=20, alpha=alpha, beta=alpha, noise=noise, until=40.0)))[-1]
+    end = base_rtts(runs(joining(n=20, alpha=alpha, beta=alpha, noise=noise)))[-1]
     return Found(
         begin - end < 0.1 * begin,
         detail=f"{begin:.3f} s at 2 s after its start, {end:.3f} s at 82 s after it.",
@@ -230,7 +232,9 @@ def _courses(noise: float) -> list[rule.Course]:
 
     ``noise`` is the standard deviation of the random part of the delay, s.
     """
-    return [rule.course(20, 3.0, 3.0, noise, seed=seed) for seed in range(rule.SEEDS)]
+    return [
+        rule.course(n=20, alpha=3.0, beta=3.0, noise=noise, seed=seed) for seed in range(rule.SEEDS)
+    ]
 
 
 def _least_use(noise: float, _: Runs) -> Found:
@@ -312,7 +316,8 @@ def _windows_in_ns2(noise: float, runs: Runs) -> str:
     ns-2 rounds Diff, the backlog that a source computes, before it compares it with alpha and beta.
     ``noise`` is the standard deviation of the random part of the delay, s.
     """
-    window = runs(joining(20, 3.0, 3.0, noise=noise)).window  # rows: mean, least, largest
+    # rows: mean, least, largest
+    window = runs(joining(n=20, alpha=3.0, beta=3.0, noise=noise)).window
     largest_swing = float((window[2] - window[1]).max())
     if largest_swing == 0:
         return (
@@ -423,7 +428,7 @@ def halves(alpha: float, beta: float, noise: float, runs: Runs) -> tuple[float, 
     The sources know their propagation delays, which they take for baseRTT.  ``noise`` is the
     standard deviation of the random part of the delay, s.
     """
-    rates = runs(joining(10, alpha, beta, known=True, noise=noise)).mean
+    rates = runs(joining(n=10, alpha=alpha, beta=beta, known=True, noise=noise)).mean
     return float(rates[:5].mean()), float(rates[5:].mean())
 
 
@@ -474,7 +479,10 @@ def _oscillate_only_with_equal_thresholds(noise: float, runs: Runs) -> Found:
         oscillating([(alpha, alpha) for alpha in ALPHAS]),
         oscillating(THRESHOLD_PAIRS),
     )
-    cases = joining(10, 1.0, 1.0, noise=noise), joining(10, 1.0, 3.0, known=True, noise=noise)
+    cases = (
+        joining(n=10, alpha=1.0, beta=1.0, noise=noise),
+        joining(n=10, alpha=1.0, beta=3.0, known=True, noise=noise),
+    )
     # rows 1 and 2 of ``window``: the least and the largest
     ns2 = [float((measured.window[2] - measured.window[1]).max()) for measured in map(runs, cases)]
     return Found(
@@ -491,7 +499,9 @@ def _fairer_with_larger_beta(n: int, noise: float, runs: Runs) -> Found:
 
     ``noise`` is the standard deviation of the random part of the delay, s.
     """
-    values = [jain(runs(joining(n, 1.0, beta, noise=noise)).mean) for beta in (1.0, 3.0, 5.0)]
+    values = [
+        jain(runs(joining(n=n, alpha=1.0, beta=beta, noise=noise)).mean) for beta in (1.0, 3.0, 5.0)
+    ]
     text = ", ".join(f"{v:.3f}" for v in values)
     return Found(rises(values), detail=f"Beta 1, 3, 5: {text}.")
 

@@ -85,8 +85,8 @@ def throughputs() -> list[Record]:
     """
     from vegasmodel.equilibrium import minicycle
 
-    cycle = minicycle.solve(MU, 0.08, 20.0, ALPHA, LAM)
-    forms = {form: model(0.08, 20.0, form) for form in FORMS}
+    cycle = minicycle.solve(capacity=MU, rtt=0.08, buffer=20.0, alpha=ALPHA, decrease=LAM)
+    forms = {form: model(T=0.08, B=20.0, form=form) for form in FORMS}
     a, b, N = float(cycle.a), float(cycle.b), float(cycle.N)
     return [
         *(

@@ -39,8 +39,8 @@ NAMES = ("ns-2", "rounds", "exact recursion", "Bonald's form")
 def _rates(alpha: float, runs: Runs) -> list[Floats]:
     """The rates of 20 sources in order of arrival, pkt/s, by ns-2, ``rounds`` and two theories.
 
-    The theories are the exact recursion, which solves the paper's equation (6) at each arrival, and
-    Bonald's closed form.
+    All sources have the threshold ``alpha`` = beta, in packets. The theories are the exact
+    recursion, which solves the paper's equation (6) at each arrival, and Bonald's closed form.
     """
     scenario = joining(N, alpha, alpha)
     by_rounds = predict(scenario, "rounds").throughput
@@ -56,8 +56,8 @@ def _rates(alpha: float, runs: Runs) -> list[Floats]:
 def _over_estimates(alpha: float, runs: Runs) -> list[Floats]:
     """Over-estimates of baseRTT in order of arrival, s, by ns-2, ``rounds`` and two theories.
 
-    The theories are the exact recursion, which solves the paper's equation (6) at each arrival, and
-    Bonald's closed form.
+    All sources have the threshold ``alpha`` = beta, in packets. The theories are the exact
+    recursion, which solves the paper's equation (6) at each arrival, and Bonald's closed form.
     """
     scenario = joining(N, alpha, alpha)
     by_rounds = predict(scenario, "rounds").base_rtt

@@ -44,7 +44,8 @@ Scene = Callable[[int, int], Scenario]  # ``short`` or ``long``: makes it from b
 def short(buffer: int, alpha: int) -> Scenario:
     """A Vegas and a Reno source on the link of ``evaluation``, with ``alpha`` = beta, in packets.
 
-    The link has 187.5 pkt/s, and the RTT is 13.2 ms, so the bandwidth-delay product is 2.5 packets.
+    The link's buffer is ``buffer`` packets. The link has 187.5 pkt/s, and the RTT is 13.2 ms, so
+    the bandwidth-delay product is 2.5 packets.
     """
     base = pair("vegas", "reno", buffer=float(buffer), thresholds=(float(alpha), float(alpha)))
     name = f"evaluation-fair-buffer-{buffer}-alpha-{alpha}"
@@ -54,7 +55,8 @@ def short(buffer: int, alpha: int) -> Scenario:
 def long(buffer: int, alpha: int) -> Scenario:
     """A Vegas and a Reno source on the link of ``devendictis``, with ``alpha`` = beta, in packets.
 
-    The link has 1080 pkt/s, and the RTT is 80 ms, so the bandwidth-delay product is 86 packets.
+    The link's buffer is ``buffer`` packets. The link has 1080 pkt/s, and the RTT is 80 ms, so the
+    bandwidth-delay product is 86 packets.
     """
     base = load(Path(devendictis.__file__).with_name("figure3.toml"))
     changes = {"flow.alpha": float(alpha), "flow.beta": float(alpha)}  # of Vegas alone

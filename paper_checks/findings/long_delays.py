@@ -91,7 +91,8 @@ def _rows(runs: Runs) -> np.ndarray:
     rows = []
     for x2 in X2_IN_MS[:-1]:
         with_1_3 = two_connections(x2, warmup=FROM_30_S)  # alpha 1, beta 3
-        with_2_2 = two_connections(x2, 2.0, 2.0)  # averaged from the start on, as in table 4
+        # averaged from the start on, as in table 4
+        with_2_2 = two_connections(x2, alpha=2.0, beta=2.0)
         rates_1_3, rates_2_2 = runs(with_1_3).mean, runs(with_2_2).mean
         rows.append(
             [

@@ -49,10 +49,12 @@ class Form:
 
 # the forms of the model that the page compares, by the names of their columns
 FORMS = {
-    "both lose, printed": Form("printed"),
-    "both lose, derived": Form("derived"),
-    "both lose, ns-2's edges": Form("derived", "both", "ns2"),
-    "who grows loses, ns-2's edges": Form("derived", "growing", "ns2", 2.0),
+    "both lose, printed": Form(form="printed"),
+    "both lose, derived": Form(form="derived"),
+    "both lose, ns-2's edges": Form(form="derived", losers="both", variant="ns2"),
+    "who grows loses, ns-2's edges": Form(
+        form="derived", losers="growing", variant="ns2", response=2.0
+    ),
 }
 NAMES = ("ns-2", "rounds", *FORMS)
 

@@ -124,7 +124,11 @@ def index(runs: Runs, scenario: Scenario, with_router: bool = False) -> Floats:
 
 
 def _index(found: Groups, scenario: Scenario) -> Floats:
-    """Rate of a Vegas flow over that of a NewReno flow, pkt/s, in each run."""
+    """Rate of a Vegas flow over that of a NewReno flow, in each run.
+
+    Only long-lived flows in the forward direction count. ``found.throughput`` [run, group] has the
+    mean rate of a group's flows, in pkt/s.
+    """
     rate = {law: np.zeros(len(found.throughput)) for law in ("newreno", "vegas")}
     flows = dict.fromkeys(rate, 0)
     for g, group in enumerate(scenario.flows):
@@ -165,8 +169,9 @@ def curve(
 ) -> str:
     """A text with the index and the loss rates at each value of ``axis``, the quantity that varies.
 
-    The index is the throughput of a Vegas flow over that of a NewReno flow.  ``with_router``: in
-    ns-3 with the paper's router, else in ns-2 with class-based queueing (CBQ).
+    ``scenarios`` has the scenario for each of these values.  The index is the throughput of a Vegas
+    flow over that of a NewReno flow.  ``with_router``: in ns-3 with the paper's router, else in
+    ns-2 with class-based queueing (CBQ).
     """
     rows = [
         f"{x:g}: {index(runs, s, with_router).mean():.2f}, "

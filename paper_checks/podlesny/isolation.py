@@ -77,7 +77,10 @@ def dumbbell(ratio: float, kind: Discipline, alpha: int = 1, beta: int = 3) -> S
 
 @cache
 def pair(alpha: int, beta: int, *, alone: bool) -> Scenario:
-    """The scenario of one Vegas flow on figure 1's link, alone or beside one NewReno flow."""
+    """The scenario of one Vegas flow on figure 1's link, alone or beside one NewReno flow.
+
+    ``alpha`` and ``beta`` are Vegas's thresholds in packets.
+    """
     base = load(FOLDER / "figure1.toml")
     newreno, vegas = base.flows
     vegas = dataclasses.replace(vegas, alpha=float(alpha), beta=float(beta))
@@ -169,7 +172,8 @@ def cases() -> Iterator[tuple[Engine, Scenario]]:
 def make(processes: int) -> None:
     """Make the runs that are not stored, and drop stored runs that no table uses.
 
-    Each result is stored at once: if the command is killed, it loses at most one run.
+    ``processes`` runs of a scenario go on at the same time. Each result is stored at once: if the
+    command is killed, it loses at most one run.
     """
     wanted = {
         f"{engine} {scenario.fingerprint()}": (engine, scenario) for engine, scenario in cases()

@@ -54,8 +54,9 @@ def index_range(
 ) -> Found:
     """The least and the largest index of the scenarios, as means over the runs.
 
-    The index is the throughput of a Vegas flow over that of a NewReno flow.  ``printed`` has the
-    least and the largest that the paper states.  Without ``with_router`` the runs are by CBQ, which
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  ``axis`` has the
+    values of the quantity that varies, one for each of ``scenarios``.  ``printed`` has the least
+    and the largest index that the paper states.  Without ``with_router`` the runs are by CBQ, which
     is not the paper's router, so a difference from the print shows nothing.
     """
     values = np.array([index(runs, s, with_router) for s in scenarios])  # [scenarios, runs]
@@ -100,8 +101,9 @@ def steady(
     """Whether the index varies over the scenarios by no more than the printed ones.
 
     The index is the throughput of a Vegas flow over that of a NewReno flow.  Its variation is the
-    ratio of the largest index to the least, as means over the runs.  ``printed`` has the least and
-    the largest index that the paper states.
+    ratio of the largest index to the least, as means over the runs.  ``axis`` has the values of the
+    quantity that varies, one for each of ``scenarios``.  ``printed`` has the least and the largest
+    index that the paper states.
 
     Two reasons leave the question open.  One is that only CBQ ran the scenarios (``with_router`` is
     false), since CBQ is not the paper's router.  The other is that the difference between our

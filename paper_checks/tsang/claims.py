@@ -118,7 +118,8 @@ def _expected(name: str, x2: int, longer_first: bool) -> float:
     """Mean expected rate of the longer connection from 30 s on, pkt/s.
 
     ``name`` is the paper's name of the thresholds, such as "Vegas-1"; ``x2`` is the delay of this
-    connection's last link, ms.
+    connection's last link, ms. ``longer_first`` says whether its packet is the first at the router
+    R1.
     """
     _, longer = replay(x2, *THRESHOLDS[name], longer_first=longer_first)
     return float(np.mean([r.expected for r in longer.decisions(FROM_30_S)])) / BITS_PER_PACKET

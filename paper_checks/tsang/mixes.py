@@ -248,7 +248,7 @@ def _one_of_two_rtts(
 
 def _index(runs: Runs, x: int) -> Floats:
     """Jain's index of each run for 200 flows, 10 % of them Vegas; ``x`` sets the RTT."""
-    return runs.groups(mix(200, 0.1, VEGAS_3, RED_HIGH, x)).jain
+    return runs.groups(mix(n=200, share=0.1, thresholds=VEGAS_3, red=RED_HIGH, x=x)).jain
 
 
 def _goodput(group: int, runs: Runs, x: int) -> Floats:
@@ -256,7 +256,7 @@ def _goodput(group: int, runs: Runs, x: int) -> Floats:
 
     ``group`` 0 is Vegas, 1 is Reno; ``x`` sets the RTT.
     """
-    found = runs.groups(mix(200, 0.1, VEGAS_3, RED_HIGH, x))
+    found = runs.groups(mix(n=200, share=0.1, thresholds=VEGAS_3, red=RED_HIGH, x=x))
     return np.asarray(BITS_PER_PACKET * found.throughput[:, group])
 
 
@@ -267,7 +267,11 @@ def _many_drops(runs: Runs) -> Found:
     """
     losses = {
         x: [
-            float(runs.groups(mix(100, 0.5, VEGAS_3, red, x)).loss_rate.mean())
+            float(
+                runs.groups(
+                    mix(n=100, share=0.5, thresholds=VEGAS_3, red=red, x=x)
+                ).loss_rate.mean()
+            )
             for red in (RED_LOW, RED_HIGH)
         ]
         for x in RTT_TEXTS
@@ -420,7 +424,7 @@ def _fairer_with_high_thresholds(runs: Runs) -> Found:
         gains = [
             difference_and_error(
                 *(
-                    np.log(runs.groups(mix(n, 1.0, VEGAS_3, red, x)).jain)
+                    np.log(runs.groups(mix(n=n, share=1.0, thresholds=VEGAS_3, red=red, x=x)).jain)
                     for red in (RED_HIGH, RED_LOW)
                 )
             )

@@ -265,10 +265,14 @@ def replay(
     Returns both: the one with the shorter delay, then the one with the longer.  They share the link
     behind the router R1.
 
-    ``x2``: delay of the longer connection's last link, ms; ``longer_first``: whether this
-    connection's packet is the first at R1; ``rounded``: whether backlogs are rounded as in ns-2;
-    ``start``: when both start, s; ``later_by``: by how much the longer connection starts later, s;
-    ``max_window``: packets; ``known``: whether both know their least RTTs from the beginning.
+    - ``x2``: the delay of the longer connection's last link, ms.
+    - ``alpha``, ``beta``: the thresholds of both connections, packets.
+    - ``longer_first``: whether the longer connection's packet is the first at R1.
+    - ``rounded``: whether backlogs are rounded as in ns-2.
+    - ``start``: when both start, s.
+    - ``later_by``: by how much the longer connection starts later, s.
+    - ``max_window``: the largest window of both, packets.
+    - ``known``: whether both know their least RTTs from the beginning.
     """
     case = (x2, alpha, beta, longer_first, rounded, start, later_by, max_window, known)
     return _replay(*case)
@@ -283,7 +287,13 @@ def _replay(
     network = Network()
     shorter, longer = (
         Connection(
-            network, x * 1e-3, alpha, beta, rounded, max_window, base_rtt(x) if known else None
+            network,
+            last_delay=x * 1e-3,
+            alpha=alpha,
+            beta=beta,
+            round_backlog=rounded,
+            max_window=max_window,
+            known_base=base_rtt(x) if known else None,
         )
         for x in (1e3 * USUAL_DELAY, x2)
     )
@@ -301,7 +311,7 @@ def alone(x2: float, alpha: float = 1.0, beta: float = 3.0) -> Connection:
     ``alpha`` and ``beta`` are in packets.
     """
     network = Network()
-    source = Connection(network, x2 * 1e-3, alpha, beta, round_backlog=False)
+    source = Connection(network, last_delay=x2 * 1e-3, alpha=alpha, beta=beta, round_backlog=False)
     network.at(START, source.begin, 0)
     network.run()
     return source

@@ -98,7 +98,10 @@ def cells() -> list[Record]:
 
 
 def _agreeing(since: float, longer_first: bool = True) -> int:
-    """Number of cells of table 4 that are reproduced if averages begin at ``since``, s."""
+    """Number of cells of table 4 that are reproduced if averages begin at ``since``, s.
+
+    ``longer_first`` says whether the packet of the longer connection is the first at the router R1.
+    """
     return sum(
         abs(index(x2, name, since, longer_first) - printed) <= rounding(0.001)
         for x2 in X2_IN_MS
