@@ -44,7 +44,7 @@ def upon_acks(f: Window, acks: float) -> None:
     """
     if f.whole_window:
         f.cwnd += acks / cwnd_packets(f)
-    elif acks > ADDED_SINGLY:  # a good approximation (see there)
+    elif acks > ADDED_SINGLY:  # W^2 grows by 2 + 1/W^2 per ACK (see ``ADDED_SINGLY``)
         f.cwnd = math.sqrt(f.cwnd * f.cwnd + acks * (2.0 + 1.0 / (f.cwnd * f.cwnd)))
     else:
         for _ in range(int(acks)):

@@ -110,7 +110,8 @@ def shortest(
     - In the round trips in which the window stays, a train also becomes longer, unless gaps reach
       the queue at the same time. If they never do, a train lasts 3 W/c seconds.
 
-    ``windows`` holds the windows of all flows in packets.
+    ``p.rtt`` [flow] has the RTTs without queueing, in s. ``active`` [flow] says which flows are
+    active, and ``windows`` [flow] holds their windows in packets.
     """
     trip, missing = p.rtt[i] + s, 0.0
     for j in range(active.size):

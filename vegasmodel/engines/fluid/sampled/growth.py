@@ -112,8 +112,8 @@ def end_recovery(flow: Sender, now: LinkState, after: float, c: float) -> None:
     if flow.in_line:
         end_recovery_in_line(flow, now, c)
         return
-    # ``spare_acks``: how many ACKs come after the one at which the window last grew; ``rest``: for
-    # how many round trips the window rests
+    # ``spare_acks`` is the number of ACKs that come after the one at which the window last grew,
+    # and ``rest`` the number of round trips for which the window rests.
     flow.spare_acks, flow.rest = 1.0, 0.0
     if flow.sack_exit_rests:
         flow.spare_acks, flow.rest = np.floor(flow.cwnd), 1.0

@@ -208,7 +208,9 @@ def loser_of_mixed(
     for _ in range(TRIES):
         if not regular and draw(now) * (meetings + growth) >= meetings:
             return grew  # one ACK released both packets
-        i, j = victim(flows, now), victim(flows, now)
+        i, j = victim(flows, now), victim(flows, now)  # the flows of two random packets
+        # Two packets of different RTTs meet with a probability (``mixing``). Two packets of equal
+        # RTTs meet if they arrive between the same two departures from the queue.
         if differ(flows[i].rtt, flows[j].rtt, now, link):
             if draw(now) < mixing(flows[i], flows[j], link):
                 return later(flows, i, j, now, link)
