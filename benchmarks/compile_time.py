@@ -77,8 +77,9 @@ def ask(
     """Ask a model for one answer in a new process; return CPU seconds.
 
     They are those of the fixed loop (``pace``), of the process without this loop, and of Numba's
-    compilations; the last result has the compilations by function.  ``feature`` is RED or different
-    RTTs, see ``CASES``, and ``cache`` the folder for compiled code.
+    compilations; the last result has the compilations by function.  ``variant`` is the TCP
+    implementation of the two flows.  ``feature`` is "red" for RED, "rtts" for different RTTs, or
+    empty.  ``cache`` is the folder for compiled code.
     """
     done = subprocess.run(
         [sys.executable, "-c", CHILD, model, variant, feature],

@@ -121,7 +121,7 @@ class Watch:
         for reader in FORMATS:  # "auto" may take an input for another format's
             importlib.import_module(f"vegasmodel.packets.readers.{reader}")
         every = samples.every_format()
-        # "auto" may take a trace of one of these formats for one of the other
+        # with "auto", a trace of one of these two formats may be read by the other one's reader
         lines = every["ns2_tr"] if name in ("ns3_ascii", "ns2_tr") else []
         for sample in [*lines, *every[name]]:  # imports and compiled code come first
             for data in (sample, sample[: len(sample) // 2], b"\0" + sample, b""):
