@@ -198,7 +198,7 @@ def _at_rest(totals: Totals) -> bool:
 
 def _drifts(totals: Totals) -> bool:
     """Whether a window drifts after warm-up (``drift``): it is not in its steady state yet."""
-    window = totals.per_flow[_settled(totals) :, :, WINDOW]
+    window = totals.window[_settled(totals) :]
     if len(window) < DRIFT_BLOCKS:
         return False
     parts = np.array_split(window, DRIFT_BLOCKS)
