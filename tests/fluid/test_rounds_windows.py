@@ -20,7 +20,7 @@ def flow(law: str, variant: stacks.Variant, defaults: str = "papers", **given: f
     mechanisms(find(law), stacks.find(variant, defaults), record)
     for name, value in given.items():
         record[name] = value
-    return record[0]  # type: ignore[no-any-return]
+    return record[0]
 
 
 @pytest.mark.parametrize(("defaults", "left"), [("papers", 5.0), ("2.35", 5.25)])
