@@ -4,6 +4,8 @@ So the scenarios that the records run in ns-2 can be given to a reader as files.
 have their default are left out.  Numbers are written in the most readable unit that gives the same
 float when read back.  So the scenario that is read from the file has the same fingerprint, by which
 its stored run is found.
+
+Each field of a scenario has a rule, which also writes its value as a text, a number or a table.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ def to_toml(scenario: Scenario) -> str:
     flows = []
     for flow in scenario.flows:
         default = Flow(flow.law, flow.rtt, variant=flow.variant)
-        first = ("law", "rtt", *(["variant"] if flow.variant != "paper" else []))
-        flows.append(_table(flow, default, first, size))
+        always = ("law", "rtt", *(["variant"] if flow.variant != "paper" else []))
+        flows.append(_table(flow, default, always, size))
         if "class" in flows[-1]:
             flows[-1]["class"] = flows[-1].pop("class")  # the last key
     sizes = {"packet_size": f"{size!r} B", "ack_size": f"{scenario.ack_size!r} B"}
@@ -54,19 +56,20 @@ def to_toml(scenario: Scenario) -> str:
     return toml_file.write({**head, "link": links, "flow": flows, "run": run})
 
 
-def _table(part: Any, default: Any, first: Sequence[str], packet_size: float) -> dict[str, Any]:
-    """The TOML table of a link, a group of flows or the run, without keys that have their default.
+def _table(part: Any, default: Any, always: Sequence[str], packet_size: float) -> dict[str, Any]:
+    """The TOML table of a link, a group of flows or the run: ``part``.
 
-    The default of a key is its value in ``default``.  The keys ``first`` come first, and are never
-    left out.  ``packet_size`` is the scenario's, in bytes.
+    A key is left out if its value is that in ``default``.  But the keys ``always`` are always
+    written, before all others.  ``packet_size`` is the scenario's, in bytes.
     """
     fields = {field.name: field for field in dataclasses.fields(part)}
     changed = [name for name in fields if getattr(part, name) != getattr(default, name)]
     table = {}
-    for name in dict.fromkeys([*first, *changed]):
+    for name in dict.fromkeys([*always, *changed]):
         value = getattr(part, name)
         text: Any = None if value is None else fields[name].metadata["rule"].write(value)
-        # two kinds of tables in which no key is left out
+        # The rule writes such a value as a table, without the keys that have their default. Here
+        # three of these keys are put back, so that a reader of the file need not know the default.
         if isinstance(value, RateDelay):
             text |= {"k": value.k, "delay_buffer": value.delay_buffer}
         elif isinstance(value, Staggered):
@@ -79,11 +82,12 @@ def _table(part: Any, default: Any, first: Sequence[str], packet_size: float) ->
 
 
 def _readable(value: Any, packet_size: float) -> Any:
-    """What a rule has written for a key, with each number in the most readable unit.
+    """A key's value as its rule has written it, but with each number in the most readable unit.
 
     ``value`` may be a text, a number, a list or a table.  A number with a unit becomes a text with
     12 digits, in the first of the units in ``UNITS`` in which the same float is read back.  If
-    there is none, the text has all digits of the float and the package's own unit.
+    there is none, the text has all digits of the float and the package's own unit.  Rates in
+    Mbit/s are computed with ``packet_size``, in bytes.
     """
     if isinstance(value, dict):
         return {key: _readable(entry, packet_size) for key, entry in value.items()}
