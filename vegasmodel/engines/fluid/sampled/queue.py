@@ -1,7 +1,13 @@
 """Computes the queueing delay at the link for given windows, and RED's drop probability.
 
 In the functions, ``now`` is the link's present state, ``link`` has its constants, and ``c`` is its
-capacity in pkt/s.
+capacity in pkt/s. Equation (S1) says that the flows' rates add up to the capacity:
+
+    sum_i m_i/(T_i + s) = c,   or s = 0 if this sum is below c at s = 0        (S1)
+
+Here s is the queueing delay, and flow i has the RTT T_i in the empty network. m_i is the number of
+its packets in flight that are neither lost nor held back by the receiver (``records.moving``). The
+docstring of the package ``sampled`` has this equation, too, with the parts of m_i.
 """
 
 from __future__ import annotations
@@ -17,8 +23,11 @@ from vegasmodel.engines.fluid.sampled.records import (
 )
 from vegasmodel.engines.tables import Table, jit
 
-DELAY_ERROR = 1e-12  # relative tolerance of the delay s that solves (S1)
-RATE_ERROR = 1e-12  # part of the capacity: tolerance of the sum of the rates in (S1)
+# Newton's method for (S1) ends when a step changes the queueing delay by at most this part of it.
+DELAY_ERROR = 1e-12
+# The buffer overflows if the sum of the rates in (S1), at the full buffer's queueing delay, exceeds
+# the capacity by more than this part of it. A smaller excess is a rounding error.
+RATE_ERROR = 1e-12
 
 
 @jit
@@ -35,9 +44,9 @@ def in_network(flows: Table[Sender]) -> float:
 def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
     """The queueing delay s at which the sum R(s) of the flows' rates is the capacity c.
 
-    This is equation (S1) of the package ``sampled``. Newton's method solves 1/R(s) = 1/c. It is
-    applied to 1/R because this function is linear in s if all RTTs are equal, and nearly linear if
-    they differ little. If all RTTs are equal, the equation is solved directly.
+    This is equation (S1). Newton's method solves it in the form 1/R(s) = 1/c, because 1/R is linear
+    in s if all RTTs are equal, and nearly linear if they differ little. If all RTTs are equal, the
+    equation is solved directly. The result is in seconds, and not below 0.
     """
     if flows[0].same_rtt:
         return max(in_network(flows) / c - flows[0].rtt, 0.0)
@@ -63,11 +72,11 @@ def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
 
 @jit
 def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
-    """The sum of the flows' rates minus the capacity, in pkt/s, if the buffer were full.
+    """The sum of the flows' rates in (S1) minus the capacity, in pkt/s, if the buffer were full.
 
     If the result is positive, the buffer overflows. A flow's rate is the number of its packets that
-    are now in flight, divided by its RTT at the full buffer's queueing delay ``s_max``. ``c`` is
-    the capacity in pkt/s.
+    move now (``moving``), divided by its RTT at the full buffer's queueing delay ``s_max`` (s).
+    ``c`` is the capacity in pkt/s.
     """
     if flows[0].same_rtt:  # every flow's record says whether all RTTs are equal
         return in_network(flows) / (flows[0].rtt + s_max) - c
@@ -83,8 +92,9 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
 def round_trip_of_train(flow: Sender, now: LinkState, c: float) -> float:
     """The RTT, in seconds, of a packet that reaches the queue now, as first of a train.
 
-    In slow start a flow's packets arrive as a train, faster than the link sends them. At RED more
-    packets may then wait than the queueing delay s says. If so, ``red_waiting`` is their number.
+    A train consists of packets of one flow that follow one another closely. In slow start a flow's
+    packets arrive as a train, faster than the link sends them. At RED more packets may then wait
+    than ``now.delay`` times ``c``. If so, ``red_waiting`` is their number.
     """
     return flow.rtt + max(now.delay, now.red_waiting / c)
 
