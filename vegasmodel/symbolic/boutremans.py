@@ -238,7 +238,10 @@ def arrivals_bonald(flows: int) -> tuple[Any, ...]:
 
 
 def bonald_total() -> Derivation:
-    """The sum of Bonald's rates of two flows; it should be the capacity, but is not."""
+    """The sum of Bonald's rates (``arrivals_bonald``) of two flows; it should be the capacity.
+
+    The rates are in units of the capacity, so their sum should be 1, but is not.
+    """
     rates = arrivals_bonald(2)
     note = "x_i = (alpha/c)(i-1) S_{i-1} does not solve (6)"
     return Derivation(
@@ -247,35 +250,47 @@ def bonald_total() -> Derivation:
 
 
 def bend_integrand() -> Any:
-    """The function ((1-s) ln(1-s) + s)/s^2 of s; ``asymptotic`` uses its integral from 0 to 1."""
+    """The function ((1-s) ln(1-s) + s)/s^2; g in ``asymptotic`` is its integral from 0 to 1."""
     return ((1 - s) * sp.log(1 - s) + s) / s**2
 
 
 def asymptotic() -> tuple[Derivation, Derivation]:
-    """Many flows arrive one by one: their queueing delay, and the sum of Bonald's rates.
+    """Many flows arrive one by one: their queueing delay, and the error of a formula by Bonald.
 
     Each flow mistakes the queueing delay that it finds for propagation delay. With n flows, the
     delay is about Delta_n = n (ln n + C), in units of alpha/c, where C is a constant. A flow that
-    found j flows when it arrived has the rate 1/(Delta_n - Delta_j), in units of the capacity. For
+    found j flows when it arrived has the rate 1/(Delta_n - Delta_j), in units of the capacity. With
+    s = 1 - j/n and A = ln n + C this is 1/n times
+
+        1/(s A - (1-s) ln(1-s)).
+
+    While s is small, it is about 1/(s (A + 1)). The sum of 1/(n s (A + 1)) over the flows is about
+    (ln n + gamma)/(A + 1), where gamma is Euler's constant. The error of this approximation, summed
+    over the flows, is about g/A^2. Here g is the integral of ``bend_integrand`` from 0 to 1. It is
+    computed as the sum of 1/(k^2 (k + 1)) over k = 1, 2, ..., which has the same value. So for
     large n the sum of the rates is about
 
         (ln n + gamma)/(ln n + C + 1) + g/(ln n + C)^2.
 
-    gamma is Euler's constant. g is the integral of ``bend_integrand`` from 0 to 1; it is computed
-    as the sum of 1/(k^2 (k + 1)) over k = 1, 2, ... The first result is the C for which the sum of
-    the rates is 1, up to the term in 1/ln n. Bonald's formula has C = gamma instead. The second
-    result is the sum of the rates for C = gamma. Up to the term in 1/ln^2 n it is
-    1 - 1/(ln n + gamma + pi^2/6), which docs/errata.md has.
+    Both results follow from this formula:
+
+    - The first result is the C, of the form a + b/ln n, with which the rates add up to 1. It lacks
+      only terms in 1/ln^2 n and smaller ones.
+    - The second result is for the rates that Bonald gives (``arrivals_bonald``). They belong to the
+      delay n S_n, where S_n is the harmonic sum 1 + 1/2 + ... + 1/n. For large n this sum is about
+      ln n + gamma, so C is gamma. The result is the sum of these rates, which is not 1. In its
+      place docs/errata.md has 1 - 1/(ln n + gamma + pi^2/6), which differs only in terms in
+      1/ln^3 n and smaller ones.
     """
     k = sp.symbols("k", integer=True, positive=True)
     g = sp.summation(1 / (k**2 * (k + 1)), (k, 1, sp.oo))
     total = (L + sp.EulerGamma) / (L + C + 1) + g / (L + C) ** 2
-    # Let C = a + b/ln n. Then a and b are found from the condition that the total is 1, up to the
-    # term in 1/ln^2 n: the coefficients of 1/ln n and of 1/ln^2 n must be 0.
-    a, b, t = sp.symbols("a b t")  # t = 1/ln n
+    # Let C = a + b t with t = 1/ln n. The series of total - 1 in t must begin with t^3. So its
+    # coefficients of t and of t^2 must be 0, which gives a and b.
+    a, b, t = sp.symbols("a b t")
     series = sp.series((total - 1).subs(C, a + b * t).subs(L, 1 / t), t, 0, 3).removeO()
-    orders = [sp.Eq(sp.expand(series).coeff(t, power), 0) for power in (1, 2)]
-    [found] = sp.solve(orders, [a, b], dict=True)
+    conditions = [sp.Eq(sp.expand(series).coeff(t, power), 0) for power in (1, 2)]
+    [found] = sp.solve(conditions, [a, b], dict=True)
     note = "Bonald's delay n S_n has C = gamma, so it is too long by about alpha/c for each flow"
     return (
         Derivation(
@@ -285,7 +300,7 @@ def asymptotic() -> tuple[Derivation, Derivation]:
             derived=found[a] + found[b] / L,
             printed=sp.EulerGamma,
             note=note,
-            steps=(g, *orders),
+            steps=(g, *conditions),
         ),
         Derivation(
             NO_NUMBER,
