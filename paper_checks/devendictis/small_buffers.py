@@ -27,12 +27,15 @@ SUM_AT_LOSS = PIPE + BUFFER + 1  # packets, of both windows when the buffer over
 def cycle() -> list[Record]:
     """The records of the formulas of appendix A for a cycle from loss to loss at a small buffer.
 
-    Both windows grow in each mini-cycle (round trip). The formulas are compared with cycles that
-    are iterated, at lambda 3/4, mu T 54 and B 5. There N = 11 and a = 8 are whole numbers: N is the
-    number of mini-cycles in a cycle, and in mini-cycle a the link becomes full. P_Reno and P_Vegas
-    are the packets that the sources send in a cycle, and Delta is the duration of the cycle.
+    In each mini-cycle (round trip) both windows grow by one packet. In each record ``printed`` is
+    what the paper's formula gives for lambda = 3/4, mu T = 54 packets and B = 5 packets.
+    ``computed`` comes from a simulation of such cycles, one after another, until they repeat
+    (``_cycle``).
 
-    In each record ``printed`` is the paper's formula, and ``computed`` a value of the cycle.
+    N is the number of mini-cycles in a cycle, and in mini-cycle a the link becomes full. P_Reno and
+    P_Vegas are the packets that the sources send in a cycle, and Delta is the duration of the
+    cycle. With our numbers the formulas give whole numbers, N = 11 and a = 8, so they can be
+    compared with counts of mini-cycles.
     """
     pipe, lam = PIPE, LAM  # mu T, packets; lambda, the factor of Vegas's window at a loss
     V_N, R_N, N = _cycle(SUM_AT_LOSS, lam)
@@ -41,7 +44,7 @@ def cycle() -> list[Record]:
     sums = [v + r for v, r in zip(vegas, reno, strict=True)]  # of both windows in each mini-cycle
     a = next(i for i, s in enumerate(sums, 1) if s >= pipe)
     T = pipe / MU  # s
-    first = (N - 1) / (1 - lam)  # sum of both windows in mini-cycle 1, as printed
+    sum_at_start = (N - 1) / (1 - lam)  # of both windows in mini-cycle 1, as printed
     duration = sum(max(s, pipe) / MU for s in sums)  # s, of a cycle
     where = "lambda 3/4, mu T 54, B 5, cycles iterated until they repeat."
     return [
@@ -49,8 +52,8 @@ def cycle() -> list[Record]:
             "appendix A, windows at the loss",
             printed=[SUM_AT_LOSS / (3 - 2 * lam) * x for x in (1, 2 * (1 - lam))],
             computed=[V_N, R_N],
-            note=f"{where} printed: solved for W_V(N) and W_R(N), (mu T + B + 1)/(3 - 2 lambda) "
-            "and 2 (1 - lambda) times it.",
+            note=f"{where} printed: the appendix's equations, solved for W_V(N) and W_R(N), give "
+            "W_V(N) = (mu T + B + 1)/(3 - 2 lambda) and W_R(N) = 2 (1 - lambda) W_V(N).",
         ),
         equation(
             "appendix A, N",
@@ -71,11 +74,14 @@ def cycle() -> list[Record]:
             note=f"{where} Counted.",
         ),
         equation(
-            "appendix A, a", printed=0.5 * (pipe - first) + 1, computed=a, note=f"{where} Counted."
+            "appendix A, a",
+            printed=0.5 * (pipe - sum_at_start) + 1,
+            computed=a,
+            note=f"{where} Counted.",
         ),
         equation(
             "appendix A, Delta",
-            printed=a * T + (first + N - a + 1) * (N - a) / MU,
+            printed=a * T + (sum_at_start + N - a + 1) * (N - a) / MU,
             computed=duration,
             note=f"s. {where} mu {MU:g} pkt/s. computed: the sum of the mini-cycles; each lasts "
             "the sum of both windows over mu, or T while the link is not full.",
