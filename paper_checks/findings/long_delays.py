@@ -1,7 +1,8 @@
 """Makes the page on whether Vegas disfavours long delays, by two papers, ns-2 and Linux's rule.
 
 Tsang and Chang find that it does.  By the theory of Boutremans and Le Boudec it does not.  There
-are two connections; x2 is the delay of the longer one's last link in ms.
+are two connections, a shorter and a longer one: the shorter has the shorter propagation delay.  x2
+is the delay of the longer connection's last link, in ms.
 """
 
 from __future__ import annotations
@@ -32,31 +33,36 @@ COLUMNS = (
     "rounds of Linux, 1 and 3",
 )
 PRINT, RULE, NS2, NS2_EQUAL, LINUX = 0, 1, 2, 4, 6  # indices of COLUMNS
+# x2 with which the connections differ: not the last, 1 ms, which is the delay of the shorter one
+DIFFERENT = X2_IN_MS[:-1]
+# the 11 of which the paper says that the longer connection gets less: not 5 ms
+CASES = tuple(x2 for x2 in DIFFERENT if x2 >= 10)
 
 
 def _replayed(x2: int, longer_first: bool = False, known: bool = False) -> float:
-    """Rate of the connection with the shorter delay over the other's, by the printed rule.
+    """Rate of the shorter connection over that of the longer one, by the printed rule.
 
-    ``x2``: delay of the longer connection's last link, ms.  ``longer_first``: the longer
-    connection's packet is the first at the link.  ``known``: both connections know their least
-    RTTs, and need not measure them.
+    The printed rule is simulated packet by packet.  ``x2``: delay of the longer connection's last
+    link, ms.  ``longer_first``: the first packet at the shared link is the longer connection's,
+    else the shorter one's.  ``known``: both connections know their least RTTs, and need not measure
+    them.
     """
     shorter, longer = replay(x2, longer_first=longer_first, known=known)
     return shorter.rate(FROM_30_S) / longer.rate(FROM_30_S)
 
 
 def _backlogs() -> np.ndarray:
-    """The backlogs at which the windows stop growing, packets: [delay x2, connection].
+    """The backlogs at which the windows stop growing, packets: [``CASES``, connection].
 
-    The backlog is W (1 - actual/expected), with the rates of Vegas's last decision.  Only whole
-    packets of the window W count.
+    They are those of the printed rule.  The backlog is W (1 - actual/expected), with the rates of
+    Vegas's last decision.  Only whole packets of the window W count.
     """
-    last = [[c.rounds[-1] for c in replay(x2)] for x2 in X2_IN_MS[:-2]]
+    last = [[c.rounds[-1] for c in replay(x2)] for x2 in CASES]
     return np.array([[int(r.window) * (1 - r.actual / r.expected) for r in pair] for pair in last])
 
 
 def _theory(x2: int, scenario: Scenario, runs: Runs) -> float:
-    """Rate of the connection with the shorter delay over the other's, by theory.
+    """Rate of the shorter connection over that of the longer one, by theory.
 
     ``x2`` is the delay of the longer one's last link, ms.  The theory is equation (6) of Boutremans
     and Le Boudec with the threshold (alpha + beta)/2 and the baseRTTs that ns-2 measures in
@@ -71,7 +77,7 @@ def _theory(x2: int, scenario: Scenario, runs: Runs) -> float:
 
 
 def _linux(x2: int) -> float:
-    """Rate of the connection with the shorter delay over the other's, with Linux's Vegas.
+    """Rate of the shorter connection over that of the longer one, with Linux's Vegas.
 
     It is computed by the simulator ``rounds``.  ``x2`` is the delay of the longer one's last link,
     ms.
@@ -84,12 +90,9 @@ def _linux(x2: int) -> float:
 
 
 def _rows(runs: Runs) -> np.ndarray:
-    """Rate of the connection with the shorter delay over the other's: [delay x2, COLUMNS].
-
-    The delay x2 with which both connections have equal delays is left out.
-    """
+    """Rate of the shorter connection over that of the longer one: [``DIFFERENT``, ``COLUMNS``]."""
     rows = []
-    for x2 in X2_IN_MS[:-1]:
+    for x2 in DIFFERENT:
         with_1_3 = two_connections(x2, warmup=FROM_30_S)  # alpha 1, beta 3
         # averaged from the start on, as in table 4
         with_2_2 = two_connections(x2, alpha=2.0, beta=2.0)
@@ -111,18 +114,18 @@ def _rows(runs: Runs) -> np.ndarray:
 def page(runs: Runs) -> Page:
     """Make the page; raises ``NoRun`` if a stored run is missing.
 
-    Its picture has the ratio of both rates by the delay of the longer connection's last link.
+    Its picture has the rate of the shorter connection over that of the longer one, by the delay of
+    the longer connection's last link.
     """
     rows = _rows(runs)
     fig = figure(7.5, 4.4)
     ax = fig.subplots()
-    x = X2_IN_MS[:-1]
     for k, name in enumerate(COLUMNS):
         # there are five dashes; in the second round of them, each curve gets the next dash but one,
         # so that no two curves look alike
         dash = "none" if name.startswith("ns-2") else DASHES[(k + k // 5) % len(DASHES)]
         color = {NS2: BLACK, LINUX: GREEN}.get(k, COLORS[k])
-        ax.plot(x, rows[:, k], ls=dash, color=color, marker=MARKERS[k], ms=5, label=name)
+        ax.plot(DIFFERENT, rows[:, k], ls=dash, color=color, marker=MARKERS[k], ms=5, label=name)
     ax.axhline(1.0, color=GREY, lw=1)
     ax.set(
         xlabel="delay of the longer connection's last link (ms)",
@@ -144,16 +147,19 @@ CAPTION = "Two Vegas sources; above 1 the one with the longer delay gets less."
 def _text(rows: np.ndarray) -> str:
     """The page's text, with its tables in Markdown; ``rows`` come from ``_rows``."""
     cells = [
-        [x2, *(f"{value:.2f}" for value in row)] for x2, row in zip(X2_IN_MS, rows, strict=False)
+        [x2, *(f"{value:.2f}" for value in row)] for x2, row in zip(DIFFERENT, rows, strict=True)
     ]
-    real = rows[[x2 >= 10 for x2 in X2_IN_MS[:-1]]]  # the 11 cases of which the paper speaks
-    lose = (real > 1.01).sum(axis=0)  # in how many the longer delay gets less
-    spread = np.exp(np.abs(np.log(real)).mean(axis=0))  # geometric mean of larger over smaller
-    # in how many the longer delay gets less by the printed rule, if its packet is the first
-    swapped = sum(_replayed(x2, longer_first=True) > 1.01 for x2 in X2_IN_MS[:-2])
-    short, long = _backlogs().T  # of the connections with the shorter and with the longer delay
-    # in how many the longer delay gets even less if both connections know their least RTTs
-    worse = sum(_replayed(x2, known=True) > 1.01 * _replayed(x2) for x2 in X2_IN_MS[:-2])
+    of_cases = rows[[x2 in CASES for x2 in DIFFERENT]]
+    # for each column: in how many of ``CASES`` the longer connection gets less, by more than 1 %
+    lose = (of_cases > 1.01).sum(axis=0)
+    # for each column: geometric mean, over ``CASES``, of the larger rate over the smaller
+    spread = np.exp(np.abs(np.log(of_cases)).mean(axis=0))
+    # the count in ``lose`` by the printed rule, if the longer connection's packet comes first
+    swapped = sum(_replayed(x2, longer_first=True) > 1.01 for x2 in CASES)
+    short, long = _backlogs().T  # of the shorter and of the longer connection
+    # In how many of ``CASES`` the longer connection gets even less, by more than 1 %, if both
+    # connections know their least RTTs. Here, too, the printed rule is simulated.
+    worse = sum(_replayed(x2, known=True) > 1.01 * _replayed(x2) for x2 in CASES)
     return f"""In the paper `tsang` (Tsang and Chang) two Vegas sources with different propagation
 delays share a link. The paper concludes from its table 3 that the source with the longer delay gets
 less. Equation (6) of the paper `boutremans` (Boutremans and Le Boudec) contradicts this conclusion:
@@ -180,9 +186,9 @@ one threshold, for which we take (alpha + beta)/2.
 
 {table(["ms", *COLUMNS], cells)}
 
-In {len(real)} rows of the table above, the delay in the first column is 10 ms or more. The next
-table counts in how many of these {len(real)} cases the source with the longer delay gets less, by
-more than 1 %. The last column has the geometric mean, over the {len(real)} cases, of the ratio of
+In {len(CASES)} rows of the table above, the delay in the first column is 10 ms or more. The next
+table counts in how many of these {len(CASES)} cases the source with the longer delay gets less, by
+more than 1 %. The last column has the geometric mean, over the {len(CASES)} cases, of the ratio of
 the larger throughput to the smaller:
 
 | result of | the longer delay gets less | ratio |
@@ -197,8 +203,8 @@ the larger throughput to the smaller:
 alpha = 1 and beta = 3: the connection with the longer delay gets less. We simulated the window rule
 that the paper prints. The two connections start together, so either of them may be the first to
 have a packet at the router. We simulated both cases. If the connection with the shorter delay is
-first, the connection with the longer delay gets less in {lose[RULE]} of {len(real)} cases. If the
-connection with the longer delay is first, it gets less, too, in {swapped} of {len(real)} cases.
+first, the connection with the longer delay gets less in {lose[RULE]} of {len(CASES)} cases. If the
+connection with the longer delay is first, it gets less, too, in {swapped} of {len(CASES)} cases.
 
 If alpha = beta = 2 or 3, the printed rule gives both connections of `tsang` nearly the same
 throughput, as in table 4 of the paper. If alpha = beta = 1, the throughputs differ more in some
@@ -222,7 +228,7 @@ with {long.min():.1f} to {long.max():.1f}. With alpha = 1 and beta = 3, every ba
 packets is a steady state. Equation (6) of `boutremans` cannot show such a difference, because in it
 all connections have the same backlog.
 
-In ns-2 2.35 the connection with the longer delay gets less in only {lose[NS2]} of {len(real)}
+In ns-2 2.35 the connection with the longer delay gets less in only {lose[NS2]} of {len(CASES)}
 cases, because ns-2 rounds the backlog. The rounding has two effects. First, a window stops growing
 at a backlog of alpha - 1/2 instead of alpha. Second, slow start ends at another time than without
 rounding, because Vegas compares the rounded backlog with a threshold to end slow start. A window
@@ -236,7 +242,7 @@ the longer delay waits in the queue behind the first packet of the other. So the
 longer delay over-estimates its baseRTT. By equation (6) of `boutremans`, which assumes equal
 backlogs, this connection would get more. In fact it gets less, because its backlog is smaller. If
 in our simulation of the printed rule both connections know their true minimum RTT, the connection
-with the longer delay gets even less in {worse} of {len(real)} cases.
+with the longer delay gets even less in {worse} of {len(CASES)} cases.
 
 **Linux.** Vegas computes its backlog from the window W and the queueing delay RTT - baseRTT. In the
 papers the backlog is W (RTT - baseRTT)/RTT. In Linux the backlog is W (RTT - baseRTT)/baseRTT. If a
