@@ -52,14 +52,8 @@ ACK_PAUSE = 0.1  # s for which ns-2's receiver delays an ACK at most
 class Chain:
     """The Markov chain of loss events. Its state is the window at which a loss occurs.
 
-    The possible windows ``w`` form a grid that ends at ``top``. If ``overflows`` is true, a window
-    that reaches ``top`` overflows the buffer, and a packet is dropped. If it is false, the window
-    stays at ``top`` until a packet is lost at random.
-
-    ``law`` says how the source recovers, and ``loss`` is the probability that a packet is lost. The
-    window W grows by 1/W packets for every ``counted_every`` acknowledged packets. ``needed`` is
-    the mean number of duplicate ACKs that start a fast retransmit. ``packets`` is the mean number
-    of packets that are delivered from one loss event to the next.
+    The possible windows ``w`` form a grid that ends at ``top``. ``packets`` is the mean number of
+    packets that are delivered from one loss event to the next.
     """
 
     def __init__(
@@ -75,8 +69,10 @@ class Chain:
 
         ``law`` says how the source recovers, and ``loss`` is the probability that a packet is lost.
         The window W grows by 1/W packets for every ``counted_every`` acknowledged packets. The
-        largest window of the chain is ``top``. There the buffer overflows if ``overflows`` is true;
-        otherwise the window stays. A fast retransmit needs ``needed`` duplicate ACKs on average.
+        largest window of the chain is ``top``. If ``overflows`` is true, a window that reaches it
+        overflows the buffer, and a packet is dropped. If it is false, the window stays there until
+        a packet is lost at random. ``needed`` is the mean number of duplicate ACKs that start a
+        fast retransmit.
         """
         self.law, self.loss, self.counted_every = law, loss, counted_every
         self.overflows, self.needed = overflows, needed
