@@ -201,11 +201,11 @@ def start_iteration(c: Any, first: int, width: int, t: Any, count: Any) -> None:
 def excess_lanes(c: Any, first: int, width: int, exact: bool, t: Any) -> None:
     """Compute for each link by how much the sum of all rates exceeds the capacity.
 
-    The result goes to the row ``EXCESS`` of the table ``t``, which has one column per link. If
+    The result goes to the row ``EXCESS`` of the table ``t``, which has one column per link. The
+    rate of the flows with the largest over-estimate of baseRTT goes to the row ``HEAD``. If
     ``exact``, ``precise_sums_lanes`` has computed the sum of all rates. If not,
-    ``rough_sums_lanes`` has computed the sum without the flows with the largest over-estimate of
-    baseRTT. The rate of these flows goes to the row ``HEAD``. ``c[first]`` is the capacity of the
-    first link.
+    ``rough_sums_lanes`` has computed the sum without these flows. ``c[first]`` is the capacity of
+    the first of the ``width`` links.
     """
     for k in range(width):
         t[HEAD, k] = t[POLE, k] / t[G, k]
