@@ -199,7 +199,7 @@ def store_delay(flow: Sender, now: LinkState, c: float) -> None:
         flow.acked_delay = max(measured - now.in_hosts, 0.0)
     if flow.untimed and flow.heard:  # ACKs have come, but none of them gave an RTT sample
         flow.acked_delay, flow.untimed = max(now.delay - now.in_hosts, 0.0), False
-    # the sums, the burst and the first queueing delay of the round trip that begins now
+    # the round trip that begins now: its sums, its burst and the queueing delay at its beginning
     flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
     flow.burst, flow.next_burst, flow.round_delay = flow.next_burst, 0.0, now.delay
 
@@ -209,7 +209,8 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     """End a sender's round trip.
 
     The sender learns its baseRTT from the delay that the ACKs of this round trip report. If it
-    repairs no losses, slow start may end, or the law decides how the window moves next.
+    repairs no losses, slow start may end, or the law decides how the window moves next. ``c`` is
+    the capacity in pkt/s, and ``smooth`` says whether windows change at every instant.
     """
     flow.heard = flow.heard or flow.in_flight > flow.undetected  # an ACK has come
     if flow.measures_base and flow.heard and not flow.untimed:
