@@ -6,9 +6,8 @@ as periodic if a state is recorded three times, with as many other records betwe
 the third time as between the first and the second. If the motion is not periodic, the last three
 quarters of the run decide. If all windows are constant in this time, the steady state is a fixed
 point. Otherwise the result is an average over this time, with its standard error. If the average is
-not precise enough, the search may be repeated in a longer run. If a window still drifts to
-its steady state, the search is repeated in longer runs, too. If it drifts in the longest run, there
-is no result.
+not precise enough, or if a window still drifts to its steady state, the search may be repeated in
+a longer run. If a window drifts in the longest run, there is no result.
 """
 
 from __future__ import annotations

@@ -357,7 +357,7 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
     # at so many of the next ACKs of new data Vegas checks for further losses
     f.rechecks = min(2.0, f.next - f.acked + 1.0)
     f.overdue_factor *= 2.0 if sent_twice else 1.125  # lengthens the fine timeout
-    if f.changed < sent_at:  # the window has not been cut since then
+    if f.changed < sent_at:  # the window has not been cut since the packet was sent
         win = window(f)
         if f.real_numbers:
             f.deflated = max(f.decrease * f.cwnd, 2.0)

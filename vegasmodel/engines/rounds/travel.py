@@ -118,8 +118,7 @@ def _join_class(net: Net, e: int, time: float, group: Group, acks_lost: float) -
     packets. The lost data packets, ``group.lost``, are behind all these. Returns False if the
     memory for packets in flight is full; the run then fails.
 
-    Hop ``e`` stands for this queue on the path of the flow. The class ``Group`` explains the fields
-    of ``group``, in the order in which they are given here.
+    Hop ``e`` stands for this queue on the path of the flow.
     """
     h, fits, g = net.hops[e], True, group
     # the packets that have room, and then the ACKs that are lost; all else is as in ``group``
