@@ -392,8 +392,8 @@ def average_many(
 
     ``losers`` says which flows lose at an overflow (``cut_windows``). The usual length of a step is
     ``fraction`` of the shortest round trip. ``s_max`` [scenario] is the queueing delay in seconds
-    at which the buffer overflows. The averages are over ``duration`` seconds, after ``warmup``
-    seconds (both [scenario]).
+    at which the buffer overflows. A simulation ends after ``duration`` seconds, and the averages
+    begin after ``warmup`` seconds (both [scenario]).
     """
     n = p.rtt.shape[1]
     stop_at_loss, skip = False, True  # cycles that repeat are skipped

@@ -341,7 +341,7 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
     # ``over_estimate``: by how much baseRTT exceeds the propagation delay
     if smooth and flow.measures_base:
         flow.over_estimate = min(flow.over_estimate, now.delay)
-    # ``resends`` is above 0 after a timeout, until ACKs have ended the backoff of the timer
+    # ``resends`` is above 0 after a timeout, until the timer again has its usual length
     if flow.resends > 0.0:
         end_backoff(flow, now, g)
     # ``detection_in``: round trips until the sender hears of its losses; 0 if it has lost nothing
