@@ -15,6 +15,7 @@ from vegasmodel.adapters.rounds import figures
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.resolution import SINGLY, resolution
 from vegasmodel.engines.rounds.run import run
+from vegasmodel.engines.rounds.state import LOST
 from vegasmodel.scenario import Drop, DropTail, Flow, Link, Poisson, Red, Run, Scenario
 from vegasmodel.simulation import simulate
 
@@ -66,7 +67,7 @@ def test_packets_are_conserved_and_nothing_is_negative(scenario: Scenario, parts
         link["served"] + link["queue"] + link["excess"] + link["lost"], rel=1e-9, abs=1e-6
     )
     assert f["lost"].sum() == pytest.approx(link["lost"], rel=1e-9)
-    np.testing.assert_array_equal(out.per_flow[-1, :, 5], f["lost"])
+    np.testing.assert_array_equal(out.per_flow[-1, :, LOST], f["lost"])
     # every packet sent is delivered, was lost, was a duplicate, or is on its way
     assert np.all(f["delivered"] + f["lost"] <= f["sent"] + 1e-6)
     assert f["delivered"].sum() <= scenario.links[0].capacity * 20.0

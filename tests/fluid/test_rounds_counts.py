@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import run
+from vegasmodel.engines.rounds.state import LOST
 from vegasmodel.packets import ns2
 from vegasmodel.scenario import Link, Run, Scenario
 from vegasmodel.testing import invariants, strategies
@@ -174,4 +175,4 @@ def test_the_last_sample_has_what_happens_at_the_end_of_the_run() -> None:
     ]
     flows = tuple(dataclasses.replace(flow, access=400.0) for flow in both)
     out = run(Scenario((link,), flows, run=Run(20.0, 5.0)), parts=1, samples=101)
-    np.testing.assert_array_equal(out.per_flow[-1, :, 5], out.flows["lost"])
+    np.testing.assert_array_equal(out.per_flow[-1, :, LOST], out.flows["lost"])

@@ -10,7 +10,7 @@ from vegasmodel import stacks
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.run import run
-from vegasmodel.engines.rounds.state import FLOW
+from vegasmodel.engines.rounds.state import FLOW, SENT
 from vegasmodel.engines.rounds.timer import arm, back_off, syn_acknowledged, syn_lost
 from vegasmodel.laws import find
 from vegasmodel.predictor import predict
@@ -30,7 +30,7 @@ def test_the_first_windows() -> None:
     flows = (exact("vegas", 0.1, variant="ns2"), exact("reno", 0.1, variant="ns2"))
     scenario = Scenario((link,), flows, run=Run(1.0, 0.0, ns2_defaults="2.35"))
     totals = run(scenario, samples=11)
-    sent = np.diff(totals.per_flow[:, :, 1], axis=0)
+    sent = np.diff(totals.per_flow[:, :, SENT], axis=0)
     assert list(sent[:3, 0]) == [1.0, 1.0, 3.0]
     assert list(sent[:3, 1]) == [0.0, 2.0, 4.0]
 
@@ -104,7 +104,7 @@ def test_the_burst_of_a_first_window_does_not_end_slow_start(first: int, after: 
     flow = exact("vegas", 0.115, alpha=1, beta=4, variant="ns2", initial_window=first)
     link, runs = Link(355.0, buffer=80.0), Run(1.0, 0.5)
     window = run(Scenario((link,), (flow,), run=runs, packet_size=500.0), samples=201)
-    seen = window.per_flow[:, 0, 0]
+    seen = window.window[:, 0]
     top = int(np.argmax(seen))
     assert seen[top] in (2 * first, 4 * first)
     assert seen[top:].min() == after

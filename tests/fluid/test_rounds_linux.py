@@ -15,7 +15,7 @@ from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import retransmission_timeout
 from vegasmodel.engines.rounds.rules import rule
 from vegasmodel.engines.rounds.run import run
-from vegasmodel.engines.rounds.state import FLOW, OPEN, RECOVERY
+from vegasmodel.engines.rounds.state import FLOW, OPEN, RECOVERY, SENT
 from vegasmodel.engines.rounds.timer import expiry, syn_acknowledged
 from vegasmodel.engines.starts import start_times
 from vegasmodel.laws import find
@@ -230,7 +230,7 @@ def test_a_syn_that_meets_a_full_buffer_is_sent_again_after_a_second() -> None:
     for buffer, begins in ((6.0, 11.0), (8.0, 10.05)):
         scenario = Scenario((Link(250.0, buffer=buffer),), (holder, late), run=Run(12.0, 0.0))
         out = run(scenario, samples=1201)
-        sent = out.per_flow[:, 1, 1]
+        sent = out.per_flow[:, 1, SENT]
         assert out.times[np.argmax(sent > 0)] == pytest.approx(begins, abs=0.06)
 
 

@@ -105,8 +105,8 @@ def test_vegas_that_knows_basertt_starts_as_in_ns2() -> None:
     """With a window of 2 and without slow start; it grows by one packet per round trip."""
     vegas = exact("vegas", 0.1, alpha=3.0, beta=3.0, over_estimate=0.0, variant="ns2")
     out = run(Scenario((Link(1000.0),), (vegas,), run=Run(2.0, 1.0)), samples=21)
-    assert np.all(np.diff(out.per_flow[2:, 0, 0]) <= 1.0)
-    assert out.per_flow[-1, 0, 0] == pytest.approx(2 + 19, abs=1)
+    assert np.all(np.diff(out.window[2:, 0]) <= 1.0)
+    assert out.window[-1, 0] == pytest.approx(2 + 19, abs=1)
 
 
 def test_ns2_never_times_the_first_packet_of_vegas() -> None:

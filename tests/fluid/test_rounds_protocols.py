@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import run
+from vegasmodel.engines.rounds.state import SENT
 from vegasmodel.metrics import Floats
 from vegasmodel.packets import ns2, ns2_trace
 from vegasmodel.scenario import Flow, Link, Run, Scenario
@@ -50,7 +51,7 @@ def test_the_first_round_trip_sends_the_initial_window(law: str, variant: str) -
         flow = exact(law, 0.1, variant=variant, initial_window=own)
         out = run(Scenario((Link(640.0),), (flow,), run=Run(0.21, 0.0)), samples=22)
         greeted = 10 if variant == "linux" else 0  # samples; the handshake
-        assert out.per_flow[9 + greeted, 0, 1] == usual
+        assert out.per_flow[9 + greeted, 0, SENT] == usual
 
 
 @pytest.mark.ns2
@@ -65,7 +66,7 @@ def test_slow_start_from_an_initial_window_is_that_of_ns2(
     scenario = Scenario((Link(1500.0),), (flow,), run=Run(0.6, 0.0, ns2_defaults=defaults))
     sent = np.cumsum(ns2_trace.record(scenario, 0.02).get("sent")[:, 0])[3::5]
     assert sent[0] == first  # the SYN; Vegas without one
-    np.testing.assert_allclose(run(scenario, samples=31).per_flow[4::5, 0, 1], sent, atol=1)
+    np.testing.assert_allclose(run(scenario, samples=31).per_flow[4::5, 0, SENT], sent, atol=1)
 
 
 @pytest.mark.parametrize("variant", ["paper", "ns2", "linux"])
