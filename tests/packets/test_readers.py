@@ -466,3 +466,12 @@ def test_a_trace_of_ns3_that_ends_within_a_line_lacks_this_line(tmp_path, part):
     assert "whole-file" not in ended.doubts
     with pytest.raises(TraceError, match="line 1: found '"):
         read(saved(tmp_path, lines[0][:10]), "ns3_ascii")
+
+
+@pytest.mark.parametrize("begun", [b"IP (0x0021)", b"offset (bytes)", b"TcpOptionTimestamp(18;18)"])
+def test_a_line_of_ns3_may_end_at_an_inner_parenthesis(tmp_path, begun):
+    lines = samples.ns3_ascii(RUN).splitlines(keepends=True)
+    last = next(k for k, line in enumerate(lines) if begun in line and k > 10)
+    end = lines[last].index(begun) + len(begun)
+    cut = read(saved(tmp_path, b"".join(lines[:last]) + lines[last][:end]))
+    assert "whole-file" in cut.doubts

@@ -46,9 +46,10 @@ def matches(head: bytes) -> bool:
 def read(source: Source) -> Trace:
     """Read the whole ascii trace of ns-3.  If a line is wrong, a ``TraceError`` names it.
 
-    A whole line ends with the closing parenthesis of the packet's last part.  If the last of
-    several lines does not, and has no line break either, it was cut off, for example because ns-3
-    was stopped.  It is left out, and the trace's ``doubts`` say so.
+    A whole line ends with the closing parenthesis of the packet's last part, and each of its
+    parentheses is closed.  If the last of several lines does not have these properties, and has no
+    line break either, it was cut off, for example because ns-3 was stopped.  It is left out, and
+    the trace's ``doubts`` say so.
     """
     connections = Connections(source, increasing_times=True)
     queues = _Queues(source, connections.bins)
@@ -58,7 +59,8 @@ def read(source: Source) -> Trace:
     for number, text in source.lines():
         if not text or text[0] == "#":
             continue
-        if events and source.unended and not text.endswith(")"):
+        whole = text.endswith(")") and text.count("(") == text.count(")")
+        if events and source.unended and not whole:
             source.cut_short = True
             break
         events = True
