@@ -73,6 +73,9 @@ EARLY = {"discipline": "red", "min_threshold": "5 pkt", "max_threshold": "15 pkt
         # tcpTick_: the timers of Vegas are finer, too, where it loses packets
         ("random-loss", [{**VEGAS, "variant": "ns2"}], {"buffer": "50 pkt", "loss": 0.05}, False),
         ("red", [{**VEGAS, "variant": "ns2"}], {"buffer": "40 pkt", "queue": EARLY}, False),
+        # fluid has the timers of each version, but not the headers
+        ("fluid", [{**VEGAS, "variant": "ns2"}], {"buffer": "50 pkt", "loss": 0.05}, True),
+        ("fluid", [{**VEGAS, "variant": "ns2"}, RENO], {"buffer": "50 pkt", "loss": 0.05}, False),
         # neither matters for Vegas alone at a drop-tail queue, nor for the TCP of Linux
         ("equilibrium", [{**VEGAS, "variant": "ns2"}], {"buffer": "50 pkt"}, True),
         (

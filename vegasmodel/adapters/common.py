@@ -117,6 +117,7 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
     starts = [member.start for member in scenario.members]
     stops = [member.stop for member in scenario.members]
     all_send = max(starts) <= run.warmup and min(stops) == run.duration
+    later = later_defaults(scenario)
     rows = [  # for each assumption its name, whether it holds, and the detail if it does not
         (
             "long-lived-flows",
@@ -164,7 +165,7 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
             not any(link.drops for link in scenario.crossed),
             "forced drops are not in the equations",
         ),
-        ("defaults-of-the-papers", not later_defaults(scenario), later_defaults(scenario)),
+        ("defaults-of-the-papers", not later, later),
     ]
     if not random_loss:
         lossless = all(link.loss == 0 for link in scenario.crossed)
@@ -176,17 +177,13 @@ def later_defaults(scenario: Scenario) -> str:
     """Why the TCP of ns-2 2.35 gives other throughputs than that of 1999; empty if it does not.
 
     Flows run the TCP of ns-2 2.35 with ``ns2_defaults = "2.35"``. It adds headers to the packets of
-    every law but Vegas (tcp.cc: ``useHeaders_``), so a link carries fewer of these packets. Its
-    retransmission timers are finer (``tcpTick_``). This matters for every law if a link loses
-    packets before its buffer is full. The closed forms have neither in their equations.
+    every law but Vegas (``longer_packets``). Its retransmission timers are finer (``tcpTick_``).
+    This matters for every law if a link loses packets before its buffer is full. The closed forms
+    have neither in their equations.
     """
-    longer = [group for group in scenario.flows if header(scenario, group)]
+    longer = longer_packets(scenario)
     if longer:
-        names = few([f"{group.name} ({header(scenario, group):g} B)" for group in longer])
-        return (
-            f"ns-2 2.35 adds headers to the packets of {names}, and has finer timers; neither is "
-            "in the equations"
-        )
+        return f"{longer}, and has finer timers; neither is in the equations"
     waiting = [
         group.name
         for group in scenario.flows
@@ -198,6 +195,17 @@ def later_defaults(scenario: Scenario) -> str:
         if waiting
         else ""
     )
+
+
+def longer_packets(scenario: Scenario) -> str:
+    """To the packets of which flows the TCP of ns-2 2.35 adds headers; empty if there are none.
+
+    It does so for every law but Vegas (tcp.cc: ``useHeaders_``), so a link carries fewer of these
+    packets.
+    """
+    longer = [group for group in scenario.flows if header(scenario, group)]
+    names = few([f"{group.name} ({header(scenario, group):g} B)" for group in longer])
+    return f"ns-2 2.35 adds headers to the packets of {names}" if longer else ""
 
 
 def one_recovery(

@@ -11,8 +11,8 @@ import numpy as np
 from vegasmodel.adapters import fluid_vegas, rest, waits
 from vegasmodel.adapters.common import (
     buffered,
-    later_defaults,
     left_out,
+    longer_packets,
     losses_end_growth,
     one_recovery,
     whole_thresholds,
@@ -436,14 +436,13 @@ def _of_equations(scenario: Scenario) -> list[Assumption]:
       returned only if it does not hold.
     - ``ns2-passes-packets``: the buffer is large enough for ns-2 to let packets through. This
       assumption is returned only if it does not hold.
-    - ``defaults-of-the-papers``: no flow has the headers, the handshake or the timers of ns-2 2.35.
+    - ``defaults-of-the-papers``: no flow has packets with the headers that ns-2 2.35 adds. (The
+      timers of ns-2 2.35 are in the equations.)
     - ``first-windows-fit``: link and buffer can hold the first windows of all flows together, so no
       packet of them is lost.
     """
     lacking, shut_names = left_out_of_laws(scenario), shut_links(scenario)
-    later = later_defaults(scenario)
-    if not later and any(stack(scenario, g).header for g in scenario.flows):
-        later = "the handshake and the timers of ns-2 2.35 are not in the equations"
+    longer = longer_packets(scenario)
     shut_text = (
         f"ns-2 drops every packet at {few(shut_names)}, whose buffer is below 2 packets (1 with "
         "RED); so the flows get nothing"
@@ -451,7 +450,7 @@ def _of_equations(scenario: Scenario) -> list[Assumption]:
     rows = (  # for each assumption its name, whether it holds, and the detail if it does not
         *([("whole-laws", False, lacking)] if lacking else ()),
         *([("ns2-passes-packets", False, shut_text)] if shut_names else ()),
-        (DEFAULTS, not later, later),
+        (DEFAULTS, not longer, f"{longer}; these headers are not in the equations"),
         (
             "first-windows-fit",
             _first_windows_fit(scenario),

@@ -34,9 +34,9 @@ ASSUMPTIONS = MappingProxyType(
         "buffer-holds-bursts": "the buffer holds the bursts in which packets are sent: it has room "
         "for 12 packets or more (`red` counts only the room beyond the mean queue)",
         "defaults-of-the-papers": "ns-2 has the default settings of 1999 to 2001, the years of "
-        "most papers (`ns2_defaults`). Closed forms test this only if the settings of ns-2 2.35 "
-        "would change the throughputs: if a law other than Vegas runs ns-2's TCP, or if the link "
-        "has RED or random loss",
+        "most papers (`ns2_defaults`). Closed forms and `fluid` test this only if the settings of "
+        "ns-2 2.35 would change the throughputs: if a law other than Vegas runs ns-2's TCP, or, "
+        "for closed forms, if the link has RED or random loss",
         "delay-buffer-large-enough": "the low-delay queue D of a Rate-Delay router has room for "
         "all packets that its flows keep queued, and for a burst of 4 packets",
         "empty-buffer-after-loss": "the buffer runs empty after a loss",
