@@ -308,9 +308,8 @@ def rough_sums_all(
     """The three numbers that ``rough_sums`` returns, for all flows of the link.
 
     Many flows are summed in chunks, because threads can compute the chunks in parallel. The link
-    has ``n`` flows, from number ``first`` on. ``rough_sums`` explains the other arguments.
-    ``linux`` says whether the flows compute their backlogs as in Linux. ``top`` is the largest
-    over-estimate, ``g`` the gap, and ``work`` scratch space for the sums of the chunks.
+    has ``n`` flows, from number ``first`` on. ``work`` is scratch space for the sums of the chunks.
+    ``rough_sums`` explains the other arguments.
     """
     if n <= CHUNK:
         return rough_sums(alpha, x, rtt, linux, top, g, first, first + n)
@@ -369,9 +368,8 @@ def write_all_rates(
     """Write the rates of all flows to ``rates``.
 
     Returns the relative error (sum of the rates - c) / c, where c is the link's capacity. The link
-    has ``n`` flows, from number ``first`` on. ``write_rates`` explains the other arguments.
-    ``linux`` says whether the flows compute their backlogs as in Linux. ``top`` is the largest
-    over-estimate, ``g`` the gap, and ``work`` scratch space, with a row for each chunk of flows.
+    has ``n`` flows, from number ``first`` on. ``work`` is scratch space, with a row for each chunk
+    of flows. ``write_rates`` explains the other arguments.
     """
     if n <= CHUNK:
         high, low = write_rates(alpha, x, rtt, linux, top, g, rates, first, first + n)
