@@ -285,10 +285,10 @@ def _data(tables, flow, f, k, kind, t, from_node, to_node, tcp, size, seq, uid):
 def _data_sent(tables, flow, f, k, t, from_node, tcp, size, seq, uid):
     """Count a data packet that joins a queue at node ``from_node``, if this is the flow's source.
 
-    The arguments are those of ``_data``.  The source is the node of the first such event.
-    ``tables.flow`` has a row for each flow, and ``flow`` the counts [quantity, flow, interval]. The
-    event is of flow ``f`` at time ``t``, in interval ``k``, and ``uid`` is the packet's number in
-    ns-2.
+    The source is the node of the first such event.  ``tables.flow`` has a row for each flow, and
+    ``flow`` the counts [quantity, flow, interval].  The event is of flow ``f`` at time ``t``, in
+    interval ``k``.  The packet has ``size`` bytes, and ``uid`` is its number in ns-2.  ``seq`` is
+    its sequence number; ``tcp`` is false if it has none of TCP.
     """
     if tables.flow[f, FIRST_UID] < 0:
         tables.flow[f, FIRST_UID], tables.flow[f, SOURCE] = uid, from_node
@@ -308,12 +308,14 @@ def _data_sent(tables, flow, f, k, t, from_node, tcp, size, seq, uid):
 def _data_received(tables, flow, f, k, to_node, tcp, seq, uid):
     """Count a data packet that arrives at node ``to_node``, if this is the flow's sink.
 
-    The arguments are those of ``_data``.  The sink is the node with the flow's destination address,
-    if packets of the flow arrive at this node.  If none does, the sink is the last node that the
-    flow's first packet reaches.  So a later line of the trace may show that the sink is another
-    node than was assumed so far.  The deliveries counted so far are then discarded.
-    ``tables.flow`` has a row for each flow, and ``flow`` the counts [quantity, flow, interval]. The
-    event is of flow ``f``, in interval ``k``, and ``uid`` is the packet's number in ns-2.
+    The sink is the node with the flow's destination address, if packets of the flow arrive at this
+    node.  If none does, the sink is the last node that the flow's first packet reaches.  So a later
+    line of the trace may show that the sink is another node than was assumed so far.  The
+    deliveries counted so far are then discarded.
+
+    ``tables.flow`` has a row for each flow, and ``flow`` the counts [quantity, flow, interval].
+    The event is of flow ``f``, in interval ``k``.  ``uid`` is the packet's number in ns-2, and
+    ``seq`` its sequence number; ``tcp`` is false if it has none of TCP.
     """
     if tables.flow[f, FIRST_UID] < 0:
         tables.flow[f, FIRST_UID] = uid
