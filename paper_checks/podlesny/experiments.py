@@ -124,10 +124,11 @@ def index(runs: Runs, scenario: Scenario, with_router: bool = False) -> Floats:
 
 
 def _index(found: Groups, scenario: Scenario) -> Floats:
-    """Rate of a Vegas flow over that of a NewReno flow, in each run.
+    """The paper's relative fairness, in each run: rate of a Vegas flow over that of a NewReno flow.
 
-    Only long-lived flows in the forward direction count. ``found.throughput`` [run, group] has the
-    mean rate of a group's flows, in pkt/s.
+    Each rate is the mean over the law's long-lived flows in the forward direction. (Other groups
+    have short flows, which arrive at random.) ``found.throughput`` [run, group] has the mean rate
+    of a group's flows, in pkt/s.
     """
     rate = {law: np.zeros(len(found.throughput)) for law in ("newreno", "vegas")}
     flows = dict.fromkeys(rate, 0)
