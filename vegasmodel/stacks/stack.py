@@ -31,9 +31,11 @@ class Mechanisms:
     """
 
     # Vegas: how it decides
-    backlog_over_base: bool = False  # the backlog is W (RTT - baseRTT)/baseRTT; off: divided by RTT
-    # as in the papers: after slow start Vegas does not round backlogs, and above beta its window
-    # shrinks by 1/W at each ACK; off: backlogs are rounded, and it shrinks by a packet at once
+    # the backlog is W (RTT - baseRTT)/baseRTT; off: W (RTT - baseRTT)/RTT
+    backlog_over_base: bool = False
+    # After slow start Vegas does not round its backlog. If the backlog is above beta, the window
+    # shrinks by 1/W at each ACK, as in the papers. Off: Vegas rounds the backlog, and the window
+    # shrinks by a whole packet at once.
     real_numbers: bool = False
     whole_window: bool = False  # cwnd counts whole packets; ACKs are counted until it grows by one
     plain_sums: bool = False  # cwnd is summed ACK by ACK, with the same rounding errors as in ns-2
@@ -52,10 +54,12 @@ class Mechanisms:
     second_packet_first: bool = False
 
     # CUBIC
-    bictcp: bool = False  # CUBIC counts ACKs until the window grows by a packet, as in Linux
+    # CUBIC computes after how many ACKs the window grows by a packet, and counts them, as in
+    # Linux's tcp_cubic.c; off: at each ACK the window grows by a part of a packet (RFC 9438)
+    bictcp: bool = False
     hystart: bool = False  # CUBIC measures the least RTT, and HyStart may end its slow start
-    # CUBIC also computes the window of an imagined Reno flow (RFC 9438, 4.3); this window grows by
-    # one packet in so many round trips
+    # CUBIC also computes the window of an imagined Reno flow (RFC 9438, 4.3). It grows by a packet
+    # when ``reno_windows`` windows of packets have been acknowledged: after 1.875 round trips
     reno_windows: float = 1.875
     packets_per_ack: float = 1.0  # CUBIC's estimate of the packets that an ACK acknowledges
     # ``cnt`` is CUBIC's number of ACKs for which the window grows by one packet

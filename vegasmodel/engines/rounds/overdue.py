@@ -74,7 +74,8 @@ def check_at_filled(f: Sender, holes: Floats, end: float, sent_twice: float) -> 
 
     The sender takes an RTT sample from the last packet that the ACK acknowledges. There are two
     exceptions: this packet's number is below ``sent_twice``, so that it may have been sent twice,
-    or the packet wrongly counts as sent twice (``leave_stale``).
+    or ns-2 wrongly counts it as sent twice, because of an older packet (``leave_stale``).
+    ``holes`` has a row for each range of packets that the receiver misses.
 
     At the first and the second ACK of new data after a retransmission, the sender checks the first
     packet that is not acknowledged. If this packet is overdue (older than Vegas's fine timeout), it
@@ -93,8 +94,10 @@ def check_at_filled(f: Sender, holes: Floats, end: float, sent_twice: float) -> 
     grow(f, 1.0, end)
     stale = f.stale < f.acked <= f.stale_end
     if f.acked > sent_twice and not stale:  # the last packet acknowledged was sent once
-        # the sending time of this packet: of the last one before the next hole, or of the last one
-        sample = end - (holes[f.first_hole, BEFORE_AT] if f.holes > 0 else f.arrival_sent_at)
+        # It is the packet just before the first hole that is left. Without a hole it is the last
+        # packet that has arrived.
+        sent_at = holes[f.first_hole, BEFORE_AT] if f.holes > 0 else f.arrival_sent_at
+        sample = end - sent_at
         f.rtt_sum += sample
         f.rtt_count += 1.0
         update_mean(f, sample, 1.0)
@@ -105,7 +108,7 @@ def check_at_filled(f: Sender, holes: Floats, end: float, sent_twice: float) -> 
         # the next packet counts as overdue although it was never sent
         unsent = f.next == f.acked and sendable(f, 1.0) > 0.0 and end < f.stop
         if unsent or (f.holes > 0 and overdue(f, end - holes[f.first_hole, SENT_AT])):
-            f.dupacks, f.retransmit = 3.0, f.acked
+            f.dupacks, f.retransmit = 3.0, f.acked  # it is sent again as after 3 duplicate ACKs
             if f.holes > 0:
                 holes[f.first_hole, SENT_AT] = end
             f.resent = max(f.resent, f.acked + 1.0)

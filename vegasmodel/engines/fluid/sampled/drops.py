@@ -124,13 +124,15 @@ def find_red_full(now: LinkState, link: Bottleneck, packets: float) -> None:
 def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     """Drop the packets of the flow's burst that find the buffer full.
 
-    A burst consists of packets that arrive faster than the link sends them. In slow start each ACK
-    releases one packet more than it acknowledges. These additional packets of one round trip are a
-    burst. A whole window that one ACK releases (``window_sent``) is a burst, too. A burst can fill
-    the buffer even if the flow's average rate is low.
+    In slow start each ACK releases one packet more than it acknowledges. So packets arrive faster
+    than the link sends them. The additional packets of one round trip are the burst. Those that
+    arrive in this step are ``flow.extra``, and only they can be lost. A whole window that one ACK
+    releases (``flow.window_sent``) is a burst, too. A burst can fill the buffer even if the flow's
+    average rate is low.
 
-    If the queue is RED, the function treats only bursts of Vegas's slow start, because Vegas's slow
-    start is not simulated packet by packet. ``random_drops.py`` treats all other bursts at RED.
+    If the queue is RED, the function treats only bursts of Vegas's slow start
+    (``decides_slow_start``), because this is not simulated packet by packet. ``random_drops.py``
+    treats all other bursts at RED.
     """
     if link.red and not (flow.in_slow_start and flow.decides_slow_start):
         return
@@ -140,7 +142,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
             flow.at_once -= over
             lose(flow, now, link, over, 0.0)
     elif flow.burst > 0.0 and flow.extra > 0.0:
-        # how many packets too many wait when the burst has arrived; only ``extra`` can be lost
+        # by how many packets the queue exceeds the buffer when the burst has arrived
         over = link.capacity * now.delay + burst(flow, now, link.capacity) - link.room
         over = min(np.ceil(over - WINDOW_ERROR), flow.extra)
         if over > 0.0:
@@ -152,6 +154,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
             flow.lost_of_pairs = flow.in_slow_start  # of each pair sent upon an ACK, one is lost
             if link.red:
                 find_red_full(now, link, over)
+            # the losses began when the window began to grow by these packets
             lose(flow, now, link, over, grown_ago(flow, over) if flow.interval < NEVER else 0.0)
 
 
@@ -372,14 +375,17 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
 def drop_early(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
     """Drop a packet of a train that begins with two packets at once, if there is no room for both.
 
-    A train is the packets in flight of one flow, one behind the other. The receiver has held back
-    the last packet of the previous train, and acknowledged it together with the first packet of the
-    present train. This ACK has released two packets at once (``early_ago``). So the queue is longer
-    by one packet while the flow's train passes (``queue.hold_back_from_train``). If the buffer has
-    no room for this packet, the train loses a packet. Which one depends on the sender's random
-    waits. A packet is late if its wait delays it until after a departure from the queue. The first
-    packet of the train that is not late is lost (``follower.follower``). If all of them are late,
-    none is lost in this round trip.
+    A train is the packets that a flow sends in one round trip, one behind the other. With delayed
+    ACKs, the receiver may acknowledge the last packet of a train only when the first packet of the
+    next train arrives: one ACK then acknowledges both. Upon this ACK the sender sends two packets
+    at once, with which its following train begins. This happened ``flow.early_ago`` seconds ago;
+    0 means that no such train began in this step.
+
+    While this train passes, the queue is longer by one packet (``queue.hold_back_from_train``). If
+    the buffer has no room for it, the train loses one packet. Which one depends on the random time
+    that the sender waits before it sends each packet. A packet is late if it arrives after the next
+    departure from the queue, because it then finds room. The first packet of the train that is not
+    late is lost (``follower.follower``). If all are late, none is lost in this round trip.
     """
     for i in range(len(flows)):
         flow = flows[i]
