@@ -58,8 +58,9 @@ ASSUMPTIONS = MappingProxyType(
         "the runs. It is not known whether this holds after a single run. It is not known either "
         "if the runs agree, but all have the same start times, because `start_jitter` is 0. There "
         "is one exception: if nothing is random, but the file has estimates (`estimated_from`), "
-        "`rounds` tries four other starts, since a small error of an estimate has the same effect. "
-        "The command `basins` counts which outcomes many starts lead to",
+        "and phase effects are possible (`phase-effects`), `rounds` tries four other starts, since "
+        "a small error of an estimate has the same effect. The command `basins` counts which "
+        "outcomes many starts lead to",
         "large-bandwidth-delay": "the bandwidth-delay product exceeds the buffer",
         "long-lived-flows": "every flow has data to send until the end of the run",
         "losses-are-random-only": "the buffer never overflows",
