@@ -107,6 +107,7 @@ def test_the_map_is_of_the_group_that_is_named(
     said = capsys.readouterr().err
     assert "--map-of: 'ren' is not allowed; with --plot and two fields, one of vegas, reno" in said
     assert said.count("--map-of: ") == 2
+    assert "did you mean 'reno'" not in said.splitlines()[-1]
 
 
 def test_without_any_answer_the_reasons_are_told_and_no_picture_is_drawn(

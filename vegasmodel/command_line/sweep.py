@@ -118,7 +118,8 @@ def sweep(
     names = [group.name for group in case.flows]
     if map_of is not None and (plot is None or len(over) != 2 or map_of not in names):
         allowed = f"with --plot and two fields, one of {', '.join(names)}"
-        raise FieldError("--map-of", map_of, f"{allowed}{nearest(map_of, names)}")
+        hint = "" if map_of in names else nearest(map_of, names)
+        raise FieldError("--map-of", map_of, f"{allowed}{hint}")
     first: list[int] = []  # numbers of points done; the first is that of an earlier sweep
 
     with meter() as report:
