@@ -42,7 +42,11 @@ def draw_normal(now: LinkState) -> float:
 
 @jit
 def comes_in_trains(flow: Sender) -> bool:
-    """Whether the flow's packets arrive in one train per round trip because of its slow start."""
+    """Whether slow start lets the flow's packets arrive at RED as one train per round trip.
+
+    In a train packets follow one another closely. Packets may also form trains for another reason,
+    which the field ``in_train`` names: all RTTs are equal.
+    """
     return flow.in_slow_start and flow.in_trains
 
 

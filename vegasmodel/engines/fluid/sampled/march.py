@@ -233,10 +233,10 @@ def step_in_train(flows: Table[Sender], now: LinkState, link: Bottleneck, fracti
 
 @jit
 def to_train_end(flow: Sender, c: float) -> float:
-    """Seconds until the train of a flow in slow start ends, or else until its next one begins.
+    """Seconds until a flow's train of ACKs ends, or else until its next one begins.
 
-    At RED a flow in slow start has one train of ACKs per round trip. They arrive one behind the
-    other, at the beginning of the round trip. ``c`` is the capacity in pkt/s.
+    This is for slow start at RED. There a flow has one train of ACKs per round trip: they arrive
+    one behind the other, at the beginning of the round trip. ``c`` is the capacity in pkt/s.
     """
     left = (1.0 - flow.round_part) * flow.round_lasts
     if flow.acks_left > 0.0 and flow.round_delay == 0.0:
@@ -249,27 +249,35 @@ def step_length(
     flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float, smooth: bool,
     until: float,
 ) -> float:  # fmt: skip
-    """Length of the next step: a fraction of the shortest round trip, but never beyond ``until``.
+    """Length of the next step in seconds: at most ``fraction`` of the shortest round trip.
 
-    If nothing will move any window before the time ``until``, the step goes on to ``until``.
+    The step ends at the time ``until`` or before. If nothing will move any window before ``until``,
+    it ends at ``until``, even if it is then longer than a round trip. It also ends when a train of
+    ACKs of a slow start at RED ends, or when the next one begins (``to_train_end``). A train
+    consists of packets, or of their ACKs, that follow one another closely.
+
     ``smooth`` says whether windows change at every instant, as in the papers.
     """
     h: float = until - now.time
-    if smooth or not rests(flows, link):
-        # shorter steps while trains of a slow start reach RED, or if all RTTs are equal
-        for i in range(len(flows)):
-            waits = flows[i].timeout_ends > now.time
-            trains = flows[i].active and comes_in_trains(flows[i]) and not waits
-            if trains or (flows[i].in_flight > 0.0 and not flows[i].active):
-                fraction = min(fraction, SHORT_STEP)
-        if not smooth and flows[0].in_train:
-            fraction = step_in_train(flows, now, link, fraction)
-        for i in range(len(flows)):
-            flow = flows[i]
-            if flow.active or flow.in_flight > 0.0:
-                h = min(h, fraction * (flow.rtt + now.delay))
-                if flow.active and comes_in_trains(flow):
-                    h = min(h, to_train_end(flow, link.capacity))
+    if not smooth and rests(flows, link):
+        return h
+    for i in range(len(flows)):
+        flow = flows[i]
+        # the queue at RED changes fast while the flow's slow start sends a train to it
+        sends_train = flow.active and comes_in_trains(flow) and flow.timeout_ends <= now.time
+        # within one round trip the last packets of a flow that has stopped leave the queue
+        drains = not flow.active and flow.in_flight > 0.0
+        if sends_train or drains:
+            fraction = min(fraction, SHORT_STEP)
+    # ``in_train`` has the same value for all flows: whether all RTTs are equal or nearly so
+    if not smooth and flows[0].in_train:
+        fraction = step_in_train(flows, now, link, fraction)
+    for i in range(len(flows)):
+        flow = flows[i]
+        if flow.active or flow.in_flight > 0.0:
+            h = min(h, fraction * (flow.rtt + now.delay))
+            if flow.active and comes_in_trains(flow):
+                h = min(h, to_train_end(flow, link.capacity))
     return h
 
 
