@@ -106,17 +106,23 @@ def other_threshold(scenario: Scenario, field: Field) -> float | None:
 
 
 def _thresholds(scenario: Scenario, field: Field, present: float) -> Range:
-    """The default range of a threshold of Vegas flows; ``present`` is its value in the scenario.
+    """The default range of a threshold of Vegas flows: alpha, beta or gamma, in packets.
 
-    If the other threshold keeps its value, the range ends there: alpha may not exceed beta.
+    ``present`` is its value in the scenario. The range goes from 0.25 packets to 64 packets. For
+    large values it goes from ``present / FACTOR`` to ``4 * present``.
+
+    But alpha may not exceed beta. So the range of an alpha ends at beta, unless beta changes with
+    alpha (``other_threshold``). The range of a beta does not begin below alpha.
     """
-    # The range begins at a quarter of a packet; for thresholds of many packets at 5 % of the
-    # present value, because the search spreads its values with equal ratios.
-    low, high = 0.25 if present < 5 else 0.05 * present, max(64.0, 4.0 * present)
+    # Values are tried with equal ratios. With a large threshold, too many of them would be far too
+    # small if the range still began at a quarter of a packet.
+    low = 0.25 if present < 5.0 else present / FACTOR
+    high = max(64.0, 4.0 * present)
     other = other_threshold(scenario, field)
     if other is not None and field.key == "alpha":
         high = min(high, other)
-        low = low if low < high else high / FACTOR
+        if low >= high:  # beta is at most 0.25 packets
+            low = high / FACTOR
     elif other is not None:
         low = max(low, other)
     return Range(low, high, log=True)
