@@ -214,7 +214,7 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
     return console.stacked([names[i] for i in keep], table)
 
 
-def _explained(_: click.Context) -> list[str]:
+def _names_to_offer(_: click.Context) -> list[str]:
     """The names that the tab key offers for the command ``explain``.
 
     Names of columns that contain spaces are left out: one word of such a name is enough for
@@ -230,14 +230,12 @@ def _explained(_: click.Context) -> list[str]:
 
 
 @click.command()
-@click.argument("model", metavar="[MODEL]", required=False, shell_complete=inputs.offer(_explained))
+@click.argument(
+    "name", metavar="[MODEL]", required=False, shell_complete=inputs.offer(_names_to_offer)
+)
 @inputs.laws
 @inputs.as_json
-def explain(
-    model: str | None,
-    laws: tuple[Path, ...],
-    json: bool,
-) -> None:
+def explain(name: str | None, laws: tuple[Path, ...], json: bool) -> None:
     """A model's equations, assumptions, source and accuracy.
 
     Without MODEL, all names are listed.  MODEL may also be the name of a law (cubic), of a key of a
@@ -246,45 +244,62 @@ def explain(
 
     Example: vegasmodel explain minicycle
     """
-    from vegasmodel.laws import known as law_known
+    from vegasmodel.report import console, lookup
+
+    inputs.register(laws)
+    if name is None:
+        _print_names(json)
+        return
+    try:
+        text = lookup.explain(name)
+    except FieldError as error:
+        raise error.of("MODEL") from None
+    if json:
+        console.print_json(_facts(name))
+    else:
+        console.paragraphs(text.split("\n"), first=True)
+
+
+def _print_names(json: bool) -> None:
+    """Print the names that the command ``explain`` knows; as JSON, only the models and the laws."""
     from vegasmodel.laws import names as law_names
     from vegasmodel.report import console
     from vegasmodel.report.explanations import EXPLANATIONS
-    from vegasmodel.report.lookup import explain as explained
+    from vegasmodel.report.lookup import keys
+    from vegasmodel.report.meanings import ASSUMPTIONS, COLUMNS, WORDS
+
+    if json:
+        models = {name: explanation.to_json() for name, explanation in EXPLANATIONS.items()}
+        console.print_json({"models": models, "laws": list(law_names())})
+        return
+    for name, explanation in EXPLANATIONS.items():
+        console.wrapped(f"{name:16} {explanation.title}", indent=17)
+    # a name with a comma has quotes, so that it is not read as two names
+    listed = [_quoted(name) if "," in name else name for name in (*ASSUMPTIONS, *COLUMNS)]
+    console.paragraphs([f"Laws: {', '.join(law_names())}."])
+    console.paragraphs([f"Names of assumptions, columns and fields: {', '.join(listed)}."])
+    console.paragraphs([f"Verdicts of paper, and other words: {', '.join(WORDS)}."])
+    console.paragraphs([f"Keys of a scenario file: {', '.join(keys())}."])
+
+
+def _facts(name: str) -> dict[str, Any]:
+    """What the command ``explain`` prints about a name as JSON.
+
+    Raises ``FieldError`` for a part of a name. Without ``--json`` the command accepts such a part.
+    """
+    from vegasmodel.laws import known as is_law
+    from vegasmodel.report.explanations import EXPLANATIONS
     from vegasmodel.report.lookup import keys, keys_like, law_facts, models_with
     from vegasmodel.report.meanings import ASSUMPTIONS, COLUMNS, WORDS
 
-    inputs.register(laws)
-    if model is None:
-        if json:
-            models = {name: known.to_json() for name, known in EXPLANATIONS.items()}
-            console.print_json({"models": models, "laws": list(law_names())})
-        else:
-            for name, known in EXPLANATIONS.items():
-                console.wrapped(f"{name:16} {known.title}", indent=17)
-            # a name with a comma has quotes, so that it is not read as two names
-            listed = [_quoted(name) if "," in name else name for name in (*ASSUMPTIONS, *COLUMNS)]
-            names = ", ".join(listed)
-            console.paragraphs([f"Laws: {', '.join(law_names())}."])
-            console.paragraphs([f"Names of assumptions, columns and fields: {names}."])
-            console.paragraphs([f"Verdicts of paper, and other words: {', '.join(WORDS)}."])
-            console.paragraphs([f"Keys of a scenario file: {', '.join(keys())}."])
-        return
-    try:
-        text = explained(model)
-    except FieldError as error:
-        raise error.of("MODEL") from None
-    meaning = ASSUMPTIONS.get(model) or COLUMNS.get(model) or WORDS.get(model)
-    if not json:
-        console.paragraphs(text.split("\n"), first=True)
-    elif meaning is not None:
-        console.print_json({"name": model, "meaning": meaning, "models": models_with(model)})
-    elif model in EXPLANATIONS:
-        console.print_json({"model": model, **EXPLANATIONS[model].to_json()})
-    elif law_known(model):
-        console.print_json(law_facts(model))
-    elif (found := keys_like(model)) and found[0].endswith(model):
-        console.print_json({"keys": {key: keys()[key] for key in found}})
-    else:
-        allowed = "the whole name of an assumption, column or key, with --json"
-        raise FieldError("MODEL", model, allowed)
+    meaning = ASSUMPTIONS.get(name) or COLUMNS.get(name) or WORDS.get(name)
+    if meaning is not None:
+        return {"name": name, "meaning": meaning, "models": models_with(name)}
+    if name in EXPLANATIONS:
+        return {"model": name, **EXPLANATIONS[name].to_json()}
+    if is_law(name):
+        return law_facts(name)
+    if (found := keys_like(name)) and found[0].endswith(name):
+        return {"keys": {key: keys()[key] for key in found}}
+    allowed = "the whole name of an assumption, column or key, with --json"
+    raise FieldError("MODEL", name, allowed)
