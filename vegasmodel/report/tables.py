@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 MAX_GROUP_COLUMNS = 3  # more groups are shown in rows, with a column per model
 MAX_GROUP_ROWS = 50  # rows
+# width in characters, in tables with a row per group: of the column with the names of the groups,
+# of a column of figures, and of a column of throughputs with their standard errors
+NAME_WIDTH, FIGURE_WIDTH, ERROR_WIDTH = 16, 12, 16
 MAX_LINKS = 20  # links whose figures are shown
 MAX_FLOWS = 50  # flows in a table of one model
 MAX_PAIRS = 20  # flows of which the partner in the trace is named
@@ -268,7 +271,7 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int) -> 
     """Tables of results for many groups (entries ``[[flow]]``): groups in rows, models in columns.
 
     The first table shows the mean throughput of each group's flows. Its last rows are Jain's index
-    and, if there is only one link, the load, which is the link's utilization.
+    and, if there is only one link, the link's utilization (the row "load").
 
     The second table shows the bit rate of all flows of a group together, in Mbit/s, and the group's
     share of the sum over all groups.
@@ -279,17 +282,13 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int) -> 
     groups = [group.name for group in scenario.flows][:MAX_GROUP_ROWS]
     shown = [result for result in results if result.applicable]
     tables = []
-    # how many models fit: the column of names takes 16 characters, a column of figures 12, and one
-    # of throughputs with standard errors 16
     with_errors = any(result.groups_se for result in shown)
-    fit = max((width - 16) // (16 if with_errors else 12), 1)
-    for models in (shown[i : i + fit] for i in range(0, len(shown), fit)):
+    for models in _that_fit(shown, width, ERROR_WIDTH if with_errors else FIGURE_WIDTH):
         rows = [[g, *(_rate(r, g) for r in models)] for g in groups]
         rows += _jain_and_load(scenario, models)
         heads = [f"{_cut(r.model, 11)}\npkt/s" for r in models]
         tables.append(table(["group", *heads], rows, "Mean per flow"))
-    fit = max((width - 16) // 24, 1)  # now each model has two columns of 12 characters
-    for models in (shown[i : i + fit] for i in range(0, len(shown), fit)):
+    for models in _that_fit(shown, width, 2 * FIGURE_WIDTH):  # two columns for each model
         rows = [[g, *(cell for r in models for cell in _rate_and_share(r, g))] for g in groups]
         heads = [f"{_cut(r.model, 11)}\n{unit}" for r in models for unit in ("Mbit/s", "share")]
         tables.append(table(["group", *heads], rows, "Groups, all flows together"))
@@ -305,7 +304,6 @@ def ratios_to_first(scenario: Scenario, results: Sequence[Prediction], width: in
     """
     first, *others = [group.name for group in scenario.flows][:MAX_GROUP_ROWS]
     shown = [result for result in results if result.applicable]
-    room = max((width - 16) // 12, 1)  # the name takes 16, a column of figures 12
     title = f"Ratio to {_cut(first)}"
     return [
         table(
@@ -313,8 +311,20 @@ def ratios_to_first(scenario: Scenario, results: Sequence[Prediction], width: in
             [[g, *(number(r.ratios.get(f"{g}/{first}")) for r in models)] for g in others],
             title,
         )
-        for models in (shown[i : i + room] for i in range(0, len(shown), room))
+        for models in _that_fit(shown, width, FIGURE_WIDTH)
     ]
+
+
+def _that_fit(
+    results: Sequence[Prediction], width: int, for_each: int
+) -> Iterator[Sequence[Prediction]]:
+    """Split results into parts, each of which fits a table of ``width`` characters.
+
+    The table has a column with the names of groups, and ``for_each`` characters for each result.
+    Each part has at least one result.
+    """
+    fit = max((width - NAME_WIDTH) // for_each, 1)
+    return (results[i : i + fit] for i in range(0, len(results), fit))
 
 
 def _rate_and_share(result: Prediction, group: str) -> tuple[str, str]:
