@@ -1,12 +1,11 @@
 """Finds the different outcomes of a scenario, and the share of random starts that lead to each.
 
-The outcome of a run is given by the mean throughputs of all flows. Some scenarios have several
-outcomes, so the model is run from many random starts. A start is a choice of start times, initial
-windows and a seed.
+A start is a choice of start times, initial windows and a seed. In some scenarios the start decides
+which throughputs the flows get. So the model is run from many random starts.
 
-Two starts with nearly equal throughputs have the same outcome. If start A has the same outcome as
-B, and B the same as C, then A and C have the same outcome, too (single linkage). So starts whose
-throughputs cover a range without gaps have one outcome.
+Starts with nearly equal throughputs are linked. An outcome is a group of starts that are linked
+directly or through other starts (single linkage). So the throughputs of two starts may differ much
+and still belong to one outcome, if those of other starts lie between them without a gap.
 """
 
 from __future__ import annotations
