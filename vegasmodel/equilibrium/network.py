@@ -77,9 +77,9 @@ class Certificate:
 class Equilibrium:
     """The flows' rates, and the links' queueing delays, in equilibrium.
 
-    ``rates`` [flow] are in pkt/s; ``prices`` [link] and ``path_delay`` [flow] are queueing delays
-    in seconds. ``status`` is ``DONE``, or ``INACCURATE`` if the optimality conditions are violated
-    by too much (``Certificate``).
+    ``rates`` [flow] are in pkt/s. ``prices`` [link] are the queueing delays of the links, and
+    ``path_delay`` [flow] those of the flows' whole paths, in seconds. ``status`` is ``DONE``, or
+    ``INACCURATE`` if the optimality conditions are violated by too much (``Certificate``).
     """
 
     rates: Floats
@@ -97,7 +97,8 @@ def solve(
 
     - ``routing`` [link, flow]: how often the flow crosses the link, usually 0 or 1.
     - ``capacity`` [link]: pkt/s.
-    - ``alpha`` [flow]: the backlog in packets that the flow believes to have in the queues.
+    - ``alpha`` [flow]: the flow's threshold, packets. In equilibrium the flow's own estimate of the
+      number of its packets in the queues equals it.
     - ``over_estimate`` [flow]: by how many seconds the flow over-estimates its propagation delay.
 
     In place of each of the last three arrays, one number may be given for all entries.
@@ -109,13 +110,14 @@ def solve(
     """
     need("network", "the equilibrium of several links")
     A, c, a, x = _checked(routing, capacity, alpha, over_estimate)
-    # For the solvers all numbers should be near 1. So rates are divided by the largest capacity,
-    # packets by the mean alpha, and times by the quotient of these two units.
+    # For the solvers all numbers should be near 1. So the unit of rates is the largest capacity,
+    # and the unit of packets is the mean alpha. The unit of times is the time in which a link with
+    # the largest capacity sends the mean alpha.
     rate_unit, packet_unit = float(c.max()), float(a.mean())
     scaled = (A, c / rate_unit, a / packet_unit, x * rate_unit / packet_unit)
     # a price is the queueing delay of a link
     prices = _polish(*scaled, _interior_point(*scaled)) * packet_unit / rate_unit
-    path_delay = prices @ A  # of each flow, the sum over its links
+    path_delay = prices @ A  # queueing delay of each flow's path: the sum over its links
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = a / (path_delay - x)
     check = certificate(A, c, a, x, rates, prices)
