@@ -90,8 +90,9 @@ def _change_by_rule(queue: float, rate: float = 100.0, base: float = 0.1) -> int
 def windows() -> list[Record]:
     """The records of equations (1) to (4) and of the window rule.
 
-    (1) is NewReno's growth at an ACK. (2) is Vegas's estimate of its packets in the queue (diff),
-    from the expected rate (3) and the actual rate (4).
+    By (1) NewReno's window grows at each ACK. (2) is Vegas's estimate of its packets in the queue
+    (diff), from the expected rate (3) and the actual rate (4). If a record has ``prints``, these
+    are the words of the paper for the number ``printed``.
     """
     W, base = 12.0, 0.1  # a window in packets, and baseRTT in s
     return [
@@ -113,7 +114,8 @@ def windows() -> list[Record]:
             compute=lambda runs: float(runs(windowed(60.0)).queue),
             tolerance=1.0,
             note="Packets; cwnd 60, BaseRTT 0.1 s, actual throughput 250 pkt/s, the capacity of "
-            "the link; computed: the mean queue, ns-2 2.35. Tolerance: the packet in transmission.",
+            "the link; computed: the mean queue, ns-2 2.35. Tolerance: one packet, the packet in "
+            "transmission, which does not count as waiting.",
         ),
         formula(
             "equation 3",
@@ -128,9 +130,10 @@ def windows() -> list[Record]:
             printed=60.0 / RTT,
             compute=lambda runs: float(runs(windowed(60.0)).throughput[0, 0]),
             tolerance=5.0,
-            note="pkt/s; a flow with a fixed window of 60 packets, of which 35 wait by the record "
-            "of (2); at 250 pkt/s the RTT is then 0.24 s. computed: packets delivered, ns-2 2.35. "
-            "Tolerance: 2 %, since the packet in transmission is not counted in the queue.",
+            note="pkt/s; a flow with a fixed window of 60 packets. By the record of equation (2) "
+            "35 of them wait at the link of 250 pkt/s, so the RTT is 0.1 s + 35/250 s = 0.24 s. "
+            "computed: packets delivered, ns-2 2.35. Tolerance: 2 %, since one of the 60 packets, "
+            "the packet in transmission, does not count as waiting.",
         ),
         # Vegas's window: after a loss, at the start, and by the rule
         Record(
