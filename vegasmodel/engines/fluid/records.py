@@ -1,12 +1,16 @@
 """Defines data types of the simulator ``fluid``, for windows that change at every instant.
 
+The package ``sampled``, which simulates whole packets, as ns-2 and Linux send them, has data types
+of its own.
+
 The types are named tuples of arrays, which compiled code can read:
 
 - ``Flows`` holds the properties of the flows. The simulator ``delayed`` uses it, too.
-- ``Batch`` holds several scenarios.
-- ``State`` holds the state of a simulation.
+- ``Batch`` holds several scenarios, which are simulated together (``batch.run``).
+- ``State`` holds the state of a simulation at one time.
 - ``Tally`` holds time integrals, from which averages are computed. The package ``sampled`` uses it,
   too.
+- ``Samples`` holds the trajectories of a simulation.
 """
 
 from __future__ import annotations
