@@ -160,16 +160,17 @@ def decide_whole(f: Window, acked: float) -> None:
     smallest RTT of the round trip. In congestion avoidance the window grows by one packet if the
     backlog is below alpha, and shrinks by one if it is above beta.
 
-    In slow start the window grows at each ACK, and not in this function. The function only ends
-    slow start if the backlog is above gamma. Then the window shrinks to about W baseRTT/RTT. That
-    many packets fill the path without a queue.
+    In slow start other code lets the window grow at each ACK. Here slow start ends if the backlog
+    is above gamma, and nothing else happens. When it ends, the window becomes about W baseRTT/RTT.
+    That many packets fill the path without a queue.
 
     If the round trip has at most two RTT samples, the backlog is not used. In congestion avoidance
     the window then grows as in Reno (``count_acked``). ``acked`` is the number of packets that the
     last ACK acknowledges.
 
-    The window never shrinks below two packets. When it shrinks, ssthresh becomes at most the window
-    minus 1, so that slow start does not begin again.
+    The window never shrinks below two packets. When it shrinks, ssthresh is reduced to the window
+    minus 1 if it is larger, but not below 2. So the window is not below ssthresh, and slow start
+    does not begin again.
     """
     packets = cwnd_packets(f)
     if f.rtt_count <= 2.0:  # too few samples for Vegas's decision
@@ -178,7 +179,8 @@ def decide_whole(f: Window, acked: float) -> None:
         return
     # Linux rounds each RTT down to whole microseconds and adds 1 us, so that no RTT is 0. We do the
     # same, because in the steady state the backlog is often nearly a whole number. Then the
-    # rounding of the RTTs decides whether the backlog is above or below a threshold.
+    # rounding of the RTTs decides whether the backlog is above or below a threshold. ``SLACK``: an
+    # RTT that lies below a whole number of us only by a rounding error is not rounded down.
     rtt, base = np.floor(f.rtt_min * 1e6 + SLACK) + 1.0, np.floor(f.base * 1e6 + SLACK) + 1.0
     diff = np.floor(packets * (rtt - base) / base)
     if f.cwnd < f.ssthresh:
