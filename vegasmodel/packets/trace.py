@@ -174,10 +174,11 @@ def make(
     Raises ``FieldError``, a ``ValueError``, in these cases:
 
     - A variable is unknown, or its array has a wrong shape.
-    - A value is negative or above ``LARGEST``. Only ``first`` and ``last``, which are moments, may
-      be negative.
+    - A value is negative or above 1e12 (``LARGEST``). But the variables ``first`` and ``last``
+      (``TIMES``) are points in time, which may be negative, down to -1e12.
     - The times do not increase.
-    - A name of a flow or link is repeated, is too long, or ends with a NUL character.
+    - A name of a flow or link is repeated, has more than 500 characters (``MAX_NAME``), or ends
+      with a NUL character.
     """
     trace = assemble(
         engine, times, flows, variables, begin=begin, links=links, scenario=scenario,
