@@ -7,6 +7,9 @@ treats a function:
 - ``rare``: the function is not inlined, and no function that it calls is inlined in it.
 - ``quick``: LLVM optimises the function less, and so compiles it faster.
 - ``distinct``: LLVM assumes that arrays that Python passes share no memory, so the code is faster.
+
+Numba keeps the code of each function in an object that it calls a library. A library also lists the
+libraries that it links: those of the functions that it calls.
 """
 
 from __future__ import annotations
@@ -123,18 +126,20 @@ class Unfinished(_Simplified):
 
 
 class Whole(_Simplified):
-    """The code of a ``whole_program.WholeProgram`` in LLVM's intermediate language.
+    """The library of a ``whole_program.WholeProgram``, in LLVM's intermediate language.
 
-    It contains the code of all functions that the program calls, directly or not. The code of each
-    of these functions is an ``Unfinished``; other libraries here are Numba's own.
+    It contains the code of all functions that the program calls, directly or not. The library of
+    each of these functions is an ``Unfinished``. Libraries of any other class hold code that Numba
+    itself adds.
     """
 
     _parts: dict[str, Unfinished]  # by the names of their functions
-    _linking_libraries: list[Any]
+    _linking_libraries: list[Any]  # Numba's name for the libraries that this one links
 
     def finalize(self) -> None:
         """Link the code of all functions that the program calls, and make machine code of it."""
-        needed: dict[Any, None] = {}  # each library once, those of callees first
+        # each library once, those of callees first; a dictionary, since a set keeps no order
+        needed: dict[Any, None] = {}
         for library in self._linking_libraries:
             if isinstance(library, Unfinished):
                 library.with_callees(needed)
@@ -156,6 +161,7 @@ class Whole(_Simplified):
         if not _passes_can_be_chosen():
             super()._optimize_final_module()
             return
+        # optimisations for vectors of numbers are left out, which saves compile time
         level = {"opt": 1} if self.marks.quick else {}
         passes, builder = self._codegen._module_pass_manager(
             loop_vectorize=False, slp_vectorize=False, **level

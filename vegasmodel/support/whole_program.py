@@ -293,9 +293,13 @@ class _WholePasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
     def define_pipelines(self) -> list[Any]:
         """The passes in their order; Numba calls this before it compiles a function.
 
-        The first four translate byte code to Numba's own intermediate language, ``Typing`` finds
-        the types, and the next two prepare the last step: ``lowering`` translates the function to
-        LLVM's language.
+        The first four passes translate byte code to Numba's own intermediate language. ``Typing``
+        finds the types. The next two prepare the translation to LLVM's language, which ``lowering``
+        makes. ``NoPythonBackend`` then puts all that is known of the function into the object that
+        Numba stores for it.
+
+        Numba's own list has more passes, for example for functions inside functions. Our functions
+        do not need them, and are compiled faster without them.
         """
         passes = _Passes("whole program")
         for compiler_pass in (
