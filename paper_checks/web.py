@@ -1,10 +1,10 @@
 """Stored predictions of ``rounds`` on Web traffic: ``python -m paper_checks.web [--check]``.
 
-With short flows that arrive at random, the simulator ``rounds`` takes seconds per scenario, and
-minutes for all of the paper ``podlesny``.  So its predictions are stored (``web.json``), with a
-hash of the source code of ``rounds``.  After a change of ``rounds`` the old predictions are still
-shown, with a remark, until this command makes them again.  A change of comments or docstrings does
-not count.  ``--check`` exits with 1 if the predictions are from an earlier version.
+Scenarios with short flows that arrive at random take the simulator ``rounds`` longer than the
+others of the paper ``podlesny``.  So its predictions are stored (``web.json``), with a hash of the
+source code of ``rounds``.  After a change of ``rounds`` the old predictions are still shown, with a
+remark, until this command makes them again.  A change of comments or docstrings does not count.
+``--check`` exits with 1 if the predictions are from an earlier version.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["FILE", "current", "store", "stored"]
 FILE = Path(__file__).with_name("web.json")
 RESULTS = ("throughput", "loss_rate", "utilization_links", "queue_mean")  # those that are stored
 OLDER = "stored answer of an earlier version of the model: python -m paper_checks.web"
-ABSENT = "Web traffic takes minutes, and no answer is stored: python -m paper_checks.web"
+ABSENT = "Web traffic takes long, and no answer is stored: python -m paper_checks.web"
 
 
 @cache
