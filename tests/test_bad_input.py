@@ -1,5 +1,6 @@
 """Every kind of bad file or argument: exit status 2, and one line that names the field."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -447,7 +448,8 @@ def test_a_trace_in_place_of_a_scenario_is_named(
         source, path = path, tmp_path / "run.parquet"
         read(source).write(path)
     assert run([command, str(path), "--json"]) == 2
-    advice = f"`vegasmodel new SCENARIO.toml --from-trace {path}` writes one for it\n"
+    quoted = shlex.quote(str(path))  # a path with a space can be pasted into a shell
+    advice = f"`vegasmodel new SCENARIO.toml --from-trace {quoted}` writes one for it\n"
     said = f"'{path.name}' is a trace, not a scenario file; {advice}"
     assert capsys.readouterr().err == f"vegasmodel: {path}: {said}"
 
