@@ -47,6 +47,31 @@ def test_new_packets_in_a_recovery_double_while_the_window_has_room(
 
 
 @jit
+def drop_two(flows: Table[Sender], first: float, second: float) -> None:
+    """Record drops ``first`` and then ``second`` seconds before the end of a step of 1 s."""
+    holes.count_hole(flows[0], 1.0, first)
+    flows[0].detection_in = 1.0
+    holes.count_hole(flows[0], 1.0, second)
+
+
+@pytest.mark.parametrize("agos", [(0.8, 0.5), (0.5, 0.8)])
+def test_the_order_in_which_two_drops_of_a_step_are_recorded_does_not_matter(
+    agos: tuple[float, float],
+) -> None:
+    """Of 100 packets the 20th and the 50th are lost, so the next hole comes after 30 packets.
+
+    At the ACK of the filled hole NewReno sends two new packets. At the end of the step it has sent
+    50 packets since the last drop.
+    """
+    flows = np.zeros(1, FLOW)
+    flows["arrives"] = 100.0
+    drop_two(flows, *agos)
+    assert flows["new_in_flight"][0] == pytest.approx(2.0)
+    assert flows["new_beyond"][0] == pytest.approx(-28.0)
+    assert flows["sent_since"][0] + flows["arrives"][0] == pytest.approx(50.0)
+
+
+@jit
 def flight(flows: Table[Sender]) -> float:
     """Packets in flight in the recovery of the first flow."""
     return growth.recovering(flows[0])

@@ -34,16 +34,23 @@ def count_hole(flow: Sender, step: float, ago: float) -> None:
     ``step`` is the length of the time step in seconds. Each drop leaves a hole. If it is not the
     first that the sender will hear of, ``next_hole`` computes how many new packets will be in
     flight when the recovery has filled the hole before.
+
+    In a step, drops at a full buffer are recorded first, from the last to the first, and then RED's
+    other drops. So this drop may be earlier than the latest one so far. The hole before is then
+    that of this drop.
     """
     part = 0.0  # packets that the flow has sent in this step before the dropped one
     if step > 0.0:
         part = flow.arrives * min(max(1.0 - ago / step, 0.0), 1.0)
-    # ``gap``: packets sent since the last loss. (``sent_since`` gets all of this step at its end.)
-    gap, flow.sent_since = flow.sent_since + part, -part
+    # ``gap``: packets sent since the latest drop so far; it is negative if this drop was earlier.
+    # (``sent_since`` gets all of this step at its end.)
+    gap = flow.sent_since + part
+    if gap >= 0.0:
+        flow.sent_since = -part
     if flow.detection_in <= 0.0:  # the first drop: no loss waits for its detection
         flow.new_in_flight = flow.new_beyond = 0.0
     else:
-        next_hole(flow, max(gap, 1.0))
+        next_hole(flow, max(abs(gap), 1.0))
 
 
 @rare
