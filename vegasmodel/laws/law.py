@@ -236,19 +236,20 @@ def ask(law: Law, name: str, source: Source) -> float:
 def ask_all(law: Law, name: str, source: Source) -> tuple[float, ...]:
     """All numbers that a congestion control's function returns, as ``ask`` tests them."""
     where, rule = f"law {law.name}: {name}", getattr(law, name)
-    allowed, least = must_return(law, name, source), least_answer(name)
-    _takes_one(rule, where)
     argument = tested(with_numbers(law.names))(*source)
     try:
         found: Any = rule(argument)
     except Exception as error:
+        _takes_one(rule, where)
+        allowed = must_return(law, name, source)
         raise _of_raised(law, name, argument, error, allowed) from error
     # the function returns one number, or in a tuple all numbers that the law keeps
     several = law.returns_state(name) and isinstance(found, tuple)
     all_found = found if several else (found,)
     expected = len(law.state) if law.returns_state(name) else 1
+    least = least_answer(name)
     if len(all_found) != expected or not all(_usable(each, least) for each in all_found):
-        raise FieldError(where, found, f"{allowed} ({place(rule)})")
+        raise FieldError(where, found, f"{must_return(law, name, source)} ({place(rule)})")
     return tuple(map(float, all_found))
 
 
