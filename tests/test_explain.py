@@ -24,6 +24,7 @@ OWN = (  # of user-defined laws
     "own-law-grows-slowly",
     "own-law-repairs",
     "own-law-returns-change",
+    "own-law-swings-little",
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.adapters import fluid_vegas, rest, waits
+from vegasmodel.adapters import fluid_vegas, own_loop, rest, waits
 from vegasmodel.adapters.common import (
     buffered,
     left_out,
@@ -82,6 +82,7 @@ def assumptions(scenario: Scenario, run: ContinuousRun) -> tuple[Assumption, ...
         *_of_hosts(scenario, run),
         *_of_chance(scenario, run),
         *_of_own_laws(scenario, run),
+        *own_loop.swings_little(scenario, run.throughput, run.rtt_mean, run.base_rtt, run.kept),
         *own_laws_repair(scenario, run.loss_rate),
         *own_laws_change(scenario, run.throughput, run.rtt_mean, run.base_rtt, run.kept),
         _nobody_starves(scenario, run),

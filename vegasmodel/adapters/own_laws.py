@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Iterable
+from typing import Any
 
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.lists import few
@@ -19,6 +21,38 @@ ALWAYS_USUAL = 3.0  # packets: so much growth in a round trip is usual at small 
 MOST_LOST = 0.1  # of a flow's packets: if more are lost, its sender hardly repairs its losses
 
 
+def own_source(
+    scenario: Scenario,
+    i: int,
+    window: float,
+    rtt: float,
+    base_rtt: float,
+    kept: Iterable[float] | None,
+) -> Any:
+    """The ``Source`` of flow ``i``, one second after a loss at this window.
+
+    ``rtt`` and ``base_rtt`` are in s. ``kept`` [number] are the numbers that the flow's law keeps;
+    without it a law has those of its start. ``memory`` is what the law's ``remember`` returns for
+    this sender. Raises ``FieldError`` if ``remember`` fails.
+    """
+    flow = scenario.members[i].flow
+    sender = Source(
+        window=window,
+        rtt=rtt,
+        base_rtt=base_rtt,
+        backlog=window * max(1.0 - base_rtt / rtt, 0.0),
+        elapsed=1.0,
+        memory=window,
+        alpha=flow.alpha,
+        beta=flow.beta,
+        round_trips=1.0 / rtt,
+    )
+    law = find(flow.law)
+    if law.remember is not None and not law.state:
+        sender = sender._replace(memory=ask(law, "remember", sender))
+    return law.source(sender, kept)
+
+
 def own_growth(
     scenario: Scenario,
     i: int,
@@ -30,34 +64,18 @@ def own_growth(
     """By how many packets a user-defined law changes its window in a round trip, and the window.
 
     The law is that of flow ``i``. Its ``drift`` is called for the flow's mean window, mean RTT and
-    baseRTT, one second after a loss at this window. ``throughput`` [flow] is in pkt/s, and
-    ``rtt_mean`` and ``base_rtt`` [flow] in s. If there is no baseRTT, or it is NaN, the flow's RTT
-    with empty queues takes its place. ``kept`` [flow, number] are the numbers that the flows' laws
-    keep; without it a law has those of its start. ``memory`` is what the law's ``remember`` returns
-    for this sender. Raises ``FieldError`` if a function fails.
+    baseRTT, one second after a loss at this window (``own_source``). ``throughput`` [flow] is in
+    pkt/s, and ``rtt_mean`` and ``base_rtt`` [flow] in s. If there is no baseRTT, or it is NaN, the
+    flow's RTT with empty queues takes its place. ``kept`` [flow, number] are the numbers that the
+    flows' laws keep. Raises ``FieldError`` if a function fails.
     """
     member = scenario.members[i]
-    flow, rtt = member.flow, float(rtt_mean[i])
+    law, rtt = find(member.flow.law), float(rtt_mean[i])
     window = float(throughput[i]) * rtt
     least = math.nan if base_rtt is None else float(base_rtt[i])
     base = least if least > 0.0 else member.rtt
-    backlog = window * max(1.0 - base / rtt, 0.0)
-    sender = Source(
-        window=window,
-        rtt=rtt,
-        base_rtt=base,
-        backlog=backlog,
-        elapsed=1.0,
-        memory=window,
-        alpha=flow.alpha,
-        beta=flow.beta,
-        round_trips=1.0 / rtt,
-    )
-    law = find(flow.law)
-    if law.remember is not None and not law.state:
-        sender = sender._replace(memory=ask(law, "remember", sender))
     numbers = None if kept is None else kept[i, : len(law.state)]
-    return ask(law, "drift", law.source(sender, numbers)), window
+    return ask(law, "drift", own_source(scenario, i, window, rtt, base, numbers)), window
 
 
 def own_laws_change(

@@ -317,6 +317,7 @@ EXPLANATIONS = MappingProxyType(
                 "short-waits",
                 "first-windows-fit",
                 "own-law-grows-slowly",
+                "own-law-swings-little",
                 "nobody-starves",
                 "queue-empties-at-start",
                 "base-rtt-above-propagation",

@@ -104,6 +104,8 @@ ASSUMPTIONS = MappingProxyType(
         "own-law-returns-change": "in a round trip the window of a user-defined law grows by at "
         "most 3 packets or three quarters of itself; if it grows by more, the function may have "
         "returned the new window by mistake",
+        "own-law-swings-little": "a user-defined law does not move the window up and down in turn "
+        "by more than a tenth of itself in a round trip, or beside Vegas by more than beta packets",
         "packets-one-by-one": "near losses the simulator handles each packet by itself, not groups "
         "of packets",
         "packets-spread-evenly": "packets do not arrive in bunches, which would decide who loses "
