@@ -124,6 +124,30 @@ def test_a_common_rtt_lies_in_the_range_of_each_of_its_flows():
     assert common["c"] == found["c"]
 
 
+def test_the_range_of_an_rtt_from_means_holds_the_true_one():
+    """In each interval 10 packets or more wait, for 1 ms each, so no mean is near the RTT."""
+    rng, true = np.random.default_rng(3), np.array([0.04, 0.05])
+    means = true + 1e-3 * rng.uniform(10.0, 20.0, (300, 1)) + rng.normal(0.0, 1e-5, (300, 2))
+    rates = np.full((300, 2), 500.0)
+    trace = make("linux", np.arange(1.0, 301.0), ["a", "b"], {"rtt": means, "throughput": rates})
+    for each, rtt in zip(estimate(trace).rtt.values(), true, strict=True):
+        assert each.low <= rtt <= each.high
+        assert "mean or smoothed" in each.how
+
+
+@pytest.mark.ns2
+def test_the_range_of_an_rtt_from_means_holds_that_of_ns2():
+    """Somebody who records means only has no least RTTs; here the queue is hardly ever empty."""
+    flows = [Flow("cubic", 0.04, variant="ns2"), Flow("sack", 0.04, variant="ns2")]
+    run = measurement.record_engine(Scenario([Link(1000.0, buffer=90)], flows, run=Run(60.0, 20.0)))
+    late = run.data["time"].values > 20.0
+    values = {name: run.get(name)[late] for name in ("throughput", "rtt")}
+    means = make("linux", run.data["time"].values[late], run.flows, values)
+    for each in estimate(means).rtt.values():
+        assert each.value > 0.045
+        assert each.low <= 0.04 <= each.high
+
+
 @pytest.mark.ns2
 def test_the_range_of_an_rtt_holds_the_true_one_if_packets_differ_in_size():
     """CUBIC never meets an empty queue, and has more RTTs in each interval than Vegas."""

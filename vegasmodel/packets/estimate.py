@@ -30,8 +30,12 @@ TRUNCATION = 19  # 0.95 / 0.05: factor on the distance of the two smallest RTTs 
 # packets; the quartiles of a Vegas source's backlog are no farther apart
 MAX_QUARTILE_DISTANCE = 4.0
 CLOCK_STEP = 1e-6  # s: kernels, and most captures, tell times in whole microseconds
-# ``how`` of an RTT that is the smallest seen
+# ``how`` of an RTT that is the smallest seen, or the smallest mean of several packets
 LEAST_OF_BASE = "smallest RTT seen; more than the base if the queue never emptied"
+LEAST_OF_MEANS = (
+    "smallest mean or smoothed RTT; the trace has no RTTs of single packets, so the base may be "
+    "much less"
+)
 
 
 @dataclass(frozen=True)
@@ -141,19 +145,20 @@ def _smallest_rtts(trace: Trace) -> list[Estimate | None]:
     shorter than that of a data packet.
 
     The range of an estimate, ``low`` to ``high``, has the RTTs without queueing that agree with the
-    smallest RTT seen (``_smallest_rtt``).
+    smallest RTT seen (``_smallest_rtt``). The range of a mean begins at 0: all packets of an
+    interval may have waited, and the mean does not tell how long the shortest wait was.
     """
     result: list[Estimate | None] = []
     for i in range(len(trace.flows)):
         own_base_rtts = np.unique(_samples(trace, i, "base_rtt"))  # a running minimum
-        rtts_seen = _samples(trace, i, "rtt_min")
-        if not (own_base_rtts.size or rtts_seen.size):
-            rtts_seen = _samples(trace, i, "rtt")
-        result.append(
-            _smallest_rtt(own_base_rtts, rtts_seen)
-            if own_base_rtts.size or rtts_seen.size
-            else None
-        )
+        rtts_seen, means = _samples(trace, i, "rtt_min"), _samples(trace, i, "rtt")
+        if own_base_rtts.size or rtts_seen.size:
+            result.append(_smallest_rtt(own_base_rtts, rtts_seen))
+        elif means.size:
+            least = float(means.min())
+            result.append(Estimate(least, 0.0, least + CLOCK_STEP, "s", LEAST_OF_MEANS))
+        else:
+            result.append(None)
     return result
 
 
@@ -203,7 +208,8 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], negligible: float) -> dic
     differences. A smaller gap means little, because two flows in one burst may meet queues that
     differ by a packet or two. If one of them always comes later in the burst, or has fewer RTTs in
     each interval, the median is shifted by as much. So the range of the estimate is that between
-    the quartiles, and ``negligible`` more on both sides. But d_i is at most the smallest RTT seen.
+    the quartiles, and ``negligible`` more on both sides. Its lower end is also lower by as much as
+    d_k may be below the smallest RTT of flow k. And d_i is at most the smallest RTT seen.
     """
     least_rtt = trace.known("rtt_min")
     rtt = trace.known("rtt") if least_rtt is None else least_rtt
@@ -228,7 +234,7 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], negligible: float) -> dic
         low, middle, high = bases[emptiest].value + difference
         if middle + max((high - low) / 2, negligible) < bases[name].value and low > 0:
             how = f"RTT beyond that of {emptiest}, which saw the shorter queue, plus its least RTT"
-            least_possible = max(float(low) - negligible, 0.0)
+            least_possible = max(bases[emptiest].low + float(difference[0]) - negligible, 0.0)
             most_possible = min(float(high) + negligible, bases[name].high)
             result[name] = Estimate(float(middle), least_possible, most_possible, "s", how)
     return result
@@ -266,9 +272,10 @@ def _as_one(found: Mapping[str, Estimate], packet: float) -> dict[str, Estimate]
                 low, high = max(low, each.low), min(high, each.high)
         if len(not_told_apart) > 1:
             value = max(first.value, low)
+            means = any(found[name].how == LEAST_OF_MEANS for name in not_told_apart)
             how = (
                 f"one RTT for {len(not_told_apart)} flows, as the trace does not tell theirs "
-                f"apart: the {LEAST_OF_BASE}"
+                f"apart: the {LEAST_OF_MEANS if means else LEAST_OF_BASE}"
             )
             least = min(found[name].low for name in not_told_apart)
             most = max(found[name].high for name in not_told_apart)
