@@ -250,6 +250,8 @@ def test_a_random_design_is_the_same_again() -> None:
         ("link.buffer=5..60", {}, "give draw, the number of random points"),
         ("link.buffer=5:60:5", {"draw": 9}, "LOW..HIGH"),
         ("link.buffer=1:9999999:0.0001", {}, "at most 10000000 values"),
+        # the number of steps is above the greatest float, 1.8e308
+        ("link.buffer=0:1e300:1e-9", {}, "at most 10000000 values"),
         ("link.buffer=5:60:5", {"model": "minicycel"}, "did you mean 'minicycle'"),
         ("link.buffer=5:60:5", {"engine": "dusk"}, "did you mean 'dask'"),
         ("link.buffer=5:60:5", {"scheduler": "tcp://x"}, "only with the engine dask"),

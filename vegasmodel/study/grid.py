@@ -284,10 +284,11 @@ def _stepped(scenario: Scenario, field: Field, parts: list[str], text: str) -> N
     step = _step(scenario, field, parts[2])
     fields.expect_units(field, parts, (start, stop, step), field.name)
     # the factor keeps STOP among the values if rounding makes the quotient slightly too small
-    n = math.floor((stop - start) / step * (1 + 1e-12)) + 1 if math.isfinite(stop) else 0
-    if not 0 < n <= MAX_VALUES:
+    steps = (stop - start) / step * (1 + 1e-12)
+    if not 0 <= steps < MAX_VALUES:  # also if STOP is infinite, or the quotient too large
         allowed = f"START:STOP:STEP with START at most STOP, and at most {MAX_VALUES} values"
         raise FieldError(field.name, text, allowed)
+    n = math.floor(steps) + 1
     if isinstance(field.plain, Integer):
         return np.arange(n) * int(step) + int(start)
     values = (start + step * np.arange(n)).tolist()
