@@ -74,7 +74,11 @@ ONE_RUN = (  # for ns-2 or ns-3, whose name is put in
     help="Table with a row for each point (.csv). Without --out only the table is written.",
 )
 @inputs.plot
-@click.option("--map-of", metavar="GROUP", help="Group of the map of --plot. Default: the first.")
+@click.option(
+    "--map-of",
+    metavar="GROUP",
+    help="Group that --plot shows. Default: the first in a map, all in a picture with lines.",
+)
 @inputs.laws
 @inputs.as_json
 def sweep(
@@ -99,8 +103,8 @@ def sweep(
     the results marks points at which the model predicts nothing.  A share is a part of all bytes
     delivered.  --csv writes a table that spreadsheets read, and --json alone prints every point.
     Give one of the three, or several.  A sweep without --out cannot be continued.  With one field,
-    --plot draws a line for each group's share.  With two, it draws a map of the share of the first
-    group, or of the group that --map-of names.
+    --plot draws a line for each group's share, or for the group that --map-of names.  With two, it
+    draws a map of the share of the first group, or of the group that --map-of names.
 
     Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
     --model minicycle --out map.zarr
@@ -116,10 +120,10 @@ def sweep(
     began = time.monotonic()
     case = inputs.load(scenario, laws)
     names = [group.name for group in case.flows]
-    if map_of is not None and (plot is None or len(over) != 2 or map_of not in names):
-        allowed = f"with --plot and two fields, one of {', '.join(names)}"
-        hint = "" if map_of in names else nearest(map_of, names)
-        raise FieldError("--map-of", map_of, f"{allowed}{hint}")
+    if map_of is not None and plot is None:
+        raise FieldError("--map-of", map_of, "only with --plot, whose picture it changes")
+    if map_of is not None and map_of not in names:
+        raise FieldError("--map-of", map_of, f"one of {', '.join(names)}{nearest(map_of, names)}")
     first: list[int] = []  # numbers of points done; the first is that of an earlier sweep
 
     with meter() as report:
