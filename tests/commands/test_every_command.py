@@ -204,13 +204,36 @@ def test_an_unknown_command_gets_a_hint(capsys: pytest.CaptureFixture[str]) -> N
         (["inspect", ""], "TRACE"),
         (["predict", ""], "SCENARIO.toml"),
         (["compare", "s.toml", "--trace", ""], "--trace"),
+        (["new", ""], "SCENARIO.toml"),  # had the brackets of the usage, [SCENARIO.toml]
     ],
 )
 def test_an_empty_name_is_not_the_current_folder(
     capsys: pytest.CaptureFixture[str], line: list[str], field: str
 ) -> None:
     assert run(line) == 2
-    assert f"{field}: '' is not allowed; the name of a file" in capsys.readouterr().err
+    said = f"vegasmodel: {field}: '' is not allowed; the name of a file\n"
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        (["basins"], "SCENARIO.toml"),
+        (["paper", "--texts"], "--texts"),
+        (["sweep", "s.toml", "--over", "link.buffer=5", "--out"], "--out"),
+        (["inspect"], "TRACE"),
+    ],
+)
+def test_a_name_that_is_too_long_for_a_file_is_wrong_input(
+    capsys: pytest.CaptureFixture[str], line: list[str], field: str
+) -> None:
+    """Some commands ended with the status of a machine that fails, and showed the whole name."""
+    assert run([*line, "w" * 300]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"vegasmodel: {field}: 'wwww")
+    assert err.endswith("... is too long; a shorter name\n")
+    assert err.count("\n") == 1
 
 
 def test_the_advised_command_can_be_copied_into_a_shell(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -24,13 +26,23 @@ __all__ = [
 
 
 class File(click.Path):
-    """The type of an argument or option that names a file or folder; it must not be empty."""
+    """The type of an argument or option that names a file or folder.
+
+    The name must not be empty, nor longer than the operating system allows.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The value as a ``Path``.  By default, click takes empty text for the current folder."""
+        name = param.make_metavar(ctx) if isinstance(param, click.Argument) and ctx else ""
+        field = name.strip("[]") or str(param and param.name)
         if value == "":
-            name = param.make_metavar(ctx) if isinstance(param, click.Argument) and ctx else ""
-            raise FieldError(name or str(param and param.name), value, "the name of a file")
+            raise FieldError(field, value, "the name of a file")
+        try:
+            os.lstat(value)
+        except OSError as error:  # of other errors, the command says what they prevent
+            if error.errno == errno.ENAMETOOLONG:
+                shorter = "a shorter name"
+                raise FieldError(field, str(value), shorter, wrong="is too long") from None
         return super().convert(value, param, ctx)
 
 
