@@ -247,8 +247,9 @@ def test_a_random_design_is_the_same_again() -> None:
         ("flow.vegas.count=1:9:0", {}, "from 1 to"),
         ("flow.vegas.law=vegas,rino", {}, "did you mean 'reno'"),
         ("flow.vegas.arrivals=2", {}, '"once"'),
-        ("link.buffer=5..60", {}, "give draw, the number of random points"),
-        ("link.buffer=5:60:5", {"draw": 9}, "LOW..HIGH"),
+        ("link.buffer=5..60", {}, r"give --draw \(in Python draw\), the number of random points"),
+        ("link.buffer=5:60", {}, r"only with --draw \(in Python draw\), a range LOW\.\.HIGH"),
+        ("link.buffer=5:60:5", {"draw": 9}, r"because --draw \(in Python draw\) asks for random"),
         ("link.buffer=1:9999999:0.0001", {}, "at most 10000000 values"),
         # the number of steps is above the greatest float, 1.8e308
         ("link.buffer=0:1e300:1e-9", {}, "at most 10000000 values"),

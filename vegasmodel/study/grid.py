@@ -30,8 +30,9 @@ __all__ = ["Axis", "Block", "Grid", "make", "units_given"]
 MAX_POINTS = 100_000_000  # points
 MAX_VALUES = 10_000_000  # values of one field
 DIGITS = 12  # significant digits of a grid's values, to avoid 0.060000000000000005
+DRAW = "--draw (in Python draw)"  # for error messages, of the command and of the function
 # how the values of a field may be written, for error messages
-FORMS = "START:STOP:STEP, a list a,b,c, or (with draw) a range LOW..HIGH"
+FORMS = f"START:STOP:STEP, a list a,b,c, or, only with {DRAW}, a range LOW..HIGH"
 
 Block = tuple[slice, ...]  # the block's part of each dimension of the grid
 
@@ -160,9 +161,9 @@ def make(
     for axis in axes:
         if axis.drawn != bool(draw):
             if draw:
-                allowed = "a range LOW..HIGH, because draw asks for random points"
+                allowed = f"a range LOW..HIGH, because {DRAW} asks for random points"
             else:
-                allowed = "values, such as a,b,c; or give draw, the number of random points"
+                allowed = f"values, such as a,b,c; or give {DRAW}, the number of random points"
             wrong = "has a range LOW..HIGH" if axis.drawn else "has values"
             raise FieldError("over", axis.field.name, allowed, wrong=wrong)
     # A value such as "1 BDP" must not change with another field that varies.
