@@ -152,6 +152,18 @@ def test_an_option_of_one_value_is_not_given_twice(
     assert run([*RATIO, "--json", "--json"]) == 0  # a flag has no value
 
 
+def test_design_says_how_to_meet_a_second_target(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["design", "s.toml", "--solve", "link.buffer", "--for", "jain>=0.9"]
+    assert run([*line, "--for", "delay<=20ms"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("vegasmodel: Option '--for' is given more than once. design takes one ")
+    assert "with the command sweep" in err
+    assert err.count("\n") == 1
+    assert run([*line, "--solve", "link.capacity"]) == 2  # of which there is nothing to say
+    assert capsys.readouterr().err == "vegasmodel: Option '--solve' is given more than once.\n"
+
+
 def test_explain_lists_the_names_of_assumptions(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain"]) == 0
     said = capsys.readouterr().out.replace("\n  ", "")

@@ -37,6 +37,11 @@ ONLY_IN_PYTHON = (  # functions without a command of the same name
     "batch", "limit_cycle", "limit_cycles", "predict_all", "sensitivity", "uncertainty"
 )  # fmt: skip
 
+INSTEAD = {  # of an option that takes one value: what to do if a user wants several
+    "--for": " design takes one target. To meet several at once, sweep the field with the command "
+    "sweep, and choose the values that meet them all."
+}
+
 
 def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     """Print the version and end the command, if the option ``--version`` is given."""
@@ -75,7 +80,8 @@ class _Commands(click.Group):
                     not isinstance(option, click.Option) or option.multiple or option.is_flag
                 )
                 if not may_repeat and given.count(option) > 1:
-                    raise click.UsageError(f"Option '{option.opts[0]}' is given more than once.")
+                    text = f"Option '{option.opts[0]}' is given more than once."
+                    raise click.UsageError(text + INSTEAD.get(option.opts[0], ""))
         return name, command, rest
 
 
