@@ -359,8 +359,24 @@ def test_single_brackets_that_are_no_toml_are_named(
         (
             'law = "vegas"',
             'law = "vegas"\nstart = "700 s"',
-            "flow 1, key start: 700.0 is not allowed; less than 600 s, the duration of the run "
+            "flow 1, key start: '700 s' is not allowed; less than 600 s, the duration of the run "
             "(run.duration)\n",
+        ),
+        # values that fail a check between keys had no unit: stop 0.005, rtt 0.0005 and beta 3.0
+        (
+            'law = "vegas"',
+            'law = "vegas"\nstart = "8 ms"\nstop = "5 ms"',
+            "flow 1, key stop: '5 ms' is not allowed; more than 0.008 s, the start, and at most ",
+        ),
+        (
+            'rtt = "40 ms"',
+            'rtt = "500 us"',
+            "flow 1, key rtt: '500 us' is not allowed; at least ",
+        ),
+        (
+            'law = "vegas"',
+            'law = "vegas"\nalpha = 5',
+            "flow 1, key beta: '3 pkt' is not allowed; at least alpha, 5 pkt",
         ),
         (
             'law = "vegas"',

@@ -30,7 +30,7 @@ def test_replace_keeps_alpha_equal_to_beta_as_sweep_does() -> None:
         assert np.array_equal(point, np.asarray(vm.predict(changed, "minicycle").throughput))
     apart = BASE.replace({"flow.vegas.beta": 4.0})
     assert apart.replace({"flow.vegas.alpha": 2.0}).flows[0].beta == 4.0
-    said = r"^flow.beta: 4.0 .* at least alpha, 9 pkt; if beta = alpha"
+    said = r"^flow.beta: '4 pkt' .* at least alpha, 9 pkt; if beta = alpha"
     with pytest.raises(vm.FieldError, match=said):
         apart.replace({"flow.vegas.alpha": 9.0})
 

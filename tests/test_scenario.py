@@ -119,7 +119,7 @@ def test_runs_differ_by_chance_for_one_reason_at_a_time(
 def test_a_start_at_the_end_of_the_run_is_named_as_the_start() -> None:
     flow = Flow("reno", 0.1, start=60.0)
     with pytest.raises(
-        vm.FieldError, match=r"^flow 1, start: 60\.0 is not allowed; less than 60 s"
+        vm.FieldError, match=r"^flow 1, start: '60 s' is not allowed; less than 60 s"
     ):
         Scenario([Link(100.0)], [flow], run=Run(60.0, 20.0))
     late = Flow("reno", 0.1, start=59.9)

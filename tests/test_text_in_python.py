@@ -77,11 +77,11 @@ def test_parts_in_parts_take_text_too() -> None:
         (lambda: vm.Red("5 pkt", "4 pkt"), "more than min_threshold"),
         (
             lambda: vm.Scenario((vm.Link("1 Mbit/s", queue=vm.Red("5 kB", "4 kB")),), MIXED.flows),
-            r"link 1, queue.max_threshold: 4.0",
+            r"link 1, queue.max_threshold: '4 pkt'",
         ),
         (
             lambda: vm.Scenario((vm.Link("1 Mbit/s"),), (vm.Flow("vegas", "1 s", alpha="9 kB"),)),
-            r"flow 1, beta: 3.0 is not allowed; at least alpha, 9 pkt",
+            r"flow 1, beta: '3 pkt' is not allowed; at least alpha, 9 pkt",
         ),
     ],
 )
@@ -153,7 +153,7 @@ def test_every_kind_of_key_can_be_replaced() -> None:
         ({"flow[1].rtt": 3}, r"is no key of a scenario; did you mean flow.reno.rtt"),
         ({"links[0].buffer": 3}, "did you mean link.bottleneck.buffer"),
         ({"flow[9].rtt": 3}, "is no key here"),
-        ({"flow.vegas.alpha": 9}, r"flow.beta: 3.0 is not allowed; at least alpha, 9 pkt"),
+        ({"flow.vegas.alpha": 9}, r"flow.beta: '3 pkt' is not allowed; at least alpha, 9 pkt"),
         ({"flow.rtt.x": 3}, "flow.rtt.x: 'x' is no key here; flow.rtt is a single value"),
         ({"link.queue.k": 3}, "link.queue.k: 'k' is no key here; allowed keys: discipline$"),
         ({"link": 3}, "^link: 3"),

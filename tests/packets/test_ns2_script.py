@@ -123,6 +123,23 @@ def test_what_ns2_cannot_do_is_refused_by_name(field: str) -> None:
     assert caught.value.field.endswith(field)
 
 
+@pytest.mark.parametrize(
+    ("field", "shown"),
+    [("alpha", "1.5 pkt"), ("over_estimate", "5 ms"), ("max_window", "1 pkt")],
+)
+def test_what_ns2_cannot_do_is_shown_with_its_unit(field: str, shown: str) -> None:
+    """The messages had 0.005 for 5 ms, and 1.0 for a packet."""
+    with pytest.raises(FieldError, match=f"{field}: '{shown}' is not allowed; "):
+        ns2_support.check(scenario(**REFUSED[field]))
+
+
+def test_a_buffer_that_ns2_cannot_have_is_shown_as_the_user_wrote_it() -> None:
+    """The link sends 1000 packets/s, so the buffer holds 1 packet, which the user did not write."""
+    case = vm.Scenario([vm.Link(1000.0, buffer="1 ms")], [vm.Flow("vegas", 0.1)])
+    with pytest.raises(FieldError, match=r"^link 1, buffer: '1 ms' is not allowed; at least 2 pa"):
+        ns2_support.check(case)
+
+
 def test_what_ns2_does_differently_is_said() -> None:
     finite = scenario('buffer = "20 pkt"\n', 'over_estimate = "0 s"\n')
     assert [r.name for r in ns2_support.remarks(finite)] == ["ns2-buffer", "ns2-slow-start"]

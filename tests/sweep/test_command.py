@@ -52,7 +52,7 @@ def test_the_command(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert row[row.index("%") - 1] == f"{100 * part:.1f}"
     (row,) = (words for words in map(str.split, out.splitlines()) if words[:2] == ["20", "2"])
     assert row[2:] == ["-", "-", "-"]  # beta below alpha: no assumptions and no shares
-    assert "No answer at 12 points: flow.beta: 2.0 is not allowed; at least alpha, 3 pkt" in (
+    assert "No answer at 12 points: flow.beta: '2 pkt' is not allowed; at least alpha, 3 pkt" in (
         " ".join(out.split())
     )
 

@@ -95,7 +95,7 @@ def test_a_point_without_an_answer_says_why(place: Path, model: str) -> None:
     for out in (None, place / "m.zarr"):
         status, reason = (vm.sweep(mixed(), over, model, out)[n] for n in ("status", "reason"))
         assert status.values[1, 0] == points.NOT_ALLOWED
-        assert "beta: 4.0 is not allowed; at least alpha, 6 pkt" in str(reason.values[1, 0])
+        assert "beta: '4 pkt' is not allowed; at least alpha, 6 pkt" in str(reason.values[1, 0])
         why = "" if model != "bands" else "the equations do not have the law reno"
         assert str(reason.values[0, 0]) == why
 

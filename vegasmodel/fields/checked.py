@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self, TypeVar, cast
 
-from vegasmodel.fields.errors import MISSING, NO_KEY, FieldError
+from vegasmodel.fields.errors import MISSING, NO_KEY, FieldError, without_rounding_error
 from vegasmodel.fields.rules import Quantity, Rule, Unresolved, instead
 
 T = TypeVar("T")
@@ -313,6 +313,23 @@ def _key(part: Any, name: str) -> str:
     """
     field = part.__dataclass_fields__.get(name)
     return str((field and field.metadata.get("key")) or name)
+
+
+def as_written(part: Any, name: str) -> Any:
+    """The value of the field ``name`` of a dataclass object as a scenario file has it: "80 ms".
+
+    It is for error messages about a value that was already converted. If the value was converted
+    from text by means of a packet size, a capacity or RTTs, the result is that text. A number that
+    needs no unit stays a number.
+    """
+    texts = getattr(part, "_texts", {})
+    return texts[name] if name in texts else with_unit(of(type(part), name), getattr(part, name))
+
+
+def with_unit(rule: Rule, value: Any) -> Any:
+    """The value as a scenario file has it, by its field's ``rule``, without its rounding error."""
+    number = isinstance(value, float)
+    return rule.write(without_rounding_error(float(value)) if number else value)
 
 
 def write_table(instance: Any) -> dict[str, Any]:

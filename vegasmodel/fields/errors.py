@@ -8,7 +8,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["MISSING", "NO_KEY", "FieldError", "in_words", "printable", "show"]
+__all__ = [
+    "MISSING", "NO_KEY", "FieldError", "in_words", "printable", "show", "without_rounding_error",
+]  # fmt: skip
 
 # two values of the argument ``wrong`` of ``FieldError``, for a missing field and an unknown key
 MISSING = "missing"
@@ -95,8 +97,7 @@ def show(value: object) -> str:
     if type(value) is tuple:
         value = list(value)
     if isinstance(value, float):
-        rounded = float(f"{value:.{sys.float_info.dig}g}")
-        value = rounded if math.isfinite(rounded) else float(value)  # the greatest may round to inf
+        value = without_rounding_error(float(value))
     try:
         text = repr(value)
     except ValueError:  # Python writes no whole number of more than 4300 digits
@@ -104,6 +105,15 @@ def show(value: object) -> str:
     if "\n" in text:  # an array or a dataset; in text a line break is escaped
         text = " ".join(text.split())
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def without_rounding_error(value: float) -> float:
+    """The number with as many digits as are certain after a calculation: 5e-05, not 4.99..96e-05.
+
+    The greatest numbers, which would become infinite, are returned unchanged.
+    """
+    rounded = float(f"{value:.{sys.float_info.dig}g}")
+    return rounded if math.isfinite(rounded) else value
 
 
 def printable(text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from vegasmodel.fields.checked import as_written
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.lists import few
 from vegasmodel.packets.engine import check_queue, queue_limits
@@ -85,13 +86,13 @@ def _link(scenario: Scenario, link: Link, where: str) -> None:
     check_queue(link, where, QUEUES, "ns-2")
     if isinstance(link.queue, DropTail) and link.buffer < 2:
         allowed = "at least 2 packets in ns-2, whose limit counts the one in transmission"
-        raise FieldError(f"{where}.buffer", link.buffer, allowed)
+        raise FieldError(f"{where}.buffer", as_written(link, "buffer"), allowed)
     if isinstance(link.queue, Red) and link.buffer < 1:
         allowed = "at least 1 packet in ns-2, whose RED otherwise drops every packet"
-        raise FieldError(f"{where}.buffer", link.buffer, allowed)
+        raise FieldError(f"{where}.buffer", as_written(link, "buffer"), allowed)
     if isinstance(link.queue, RateDelay) and min(queue_limits(link)) < 2:
         allowed = "at least 2 packets for each class in ns-2; delay_buffer divides the buffer"
-        raise FieldError(f"{where}.buffer", link.buffer, allowed)
+        raise FieldError(f"{where}.buffer", as_written(link, "buffer"), allowed)
     flows = {member.name: member.flow for member in scenario.members}
     for drop in link.drops:
         if max(drop.packets) > MAX_FORCED:
@@ -112,16 +113,18 @@ def _flow(flow: Flow, where: str) -> None:
         raise FieldError(f"{where}.decrease", flow.decrease, f"{fixed:g}, as in ns-2")
     if flow.over_estimate not in ("measured", 0.0):
         allowed = '"measured" or "0 s": no other error of baseRTT can be set in ns-2'
-        raise FieldError(f"{where}.over_estimate", flow.over_estimate, allowed)
+        raise FieldError(f"{where}.over_estimate", as_written(flow, "over_estimate"), allowed)
     if flow.over_estimate == 0.0 and flow.arrivals != "once":
         raise FieldError(
-            f"{where}.over_estimate", 0.0, '"measured" in ns-2 for flows that arrive at random'
+            f"{where}.over_estimate", "0 s", '"measured" in ns-2 for flows that arrive at random'
         )
     if flow.initial_window is not None and flow.over_estimate == 0.0:
         allowed = 'leave it out if over_estimate is "0 s": such a flow begins with 2 in ns-2'
-        raise FieldError(f"{where}.initial_window", flow.initial_window, allowed)
+        raise FieldError(f"{where}.initial_window", as_written(flow, "initial_window"), allowed)
     if flow.max_window < 2:
-        raise FieldError(f"{where}.max_window", flow.max_window, "at least 2 packets in ns-2")
+        raise FieldError(
+            f"{where}.max_window", as_written(flow, "max_window"), "at least 2 packets in ns-2"
+        )
 
 
 def _vegas(flow: Flow, where: str) -> None:
@@ -129,7 +132,9 @@ def _vegas(flow: Flow, where: str) -> None:
     for key in ("alpha", "beta", "gamma"):
         value = float(getattr(flow, key))
         if not value.is_integer():
-            raise FieldError(f"{where}.{key}", value, "a whole number of packets in ns-2")
+            raise FieldError(
+                f"{where}.{key}", as_written(flow, key), "a whole number of packets in ns-2"
+            )
     if flow.variant == "linux":
         allowed = "paper or ns2; docs/linux.md says how to record a trace of a Linux kernel"
         wrong = "cannot be measured in ns-2"

@@ -6,6 +6,7 @@ package. For example, it rounds Vegas's backlog up. ``remarks`` lists these devi
 
 from __future__ import annotations
 
+from vegasmodel.fields.checked import as_written
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.laws import find
 from vegasmodel.packets.engine import check_queue, queue_limits
@@ -106,10 +107,10 @@ def _link(link: Link, where: str) -> None:
         )
     if link.buffer < (2 if isinstance(link.queue, Red) else 1):
         allowed = "at least 1 packet in ns-3, and at least 2 with RED"
-        raise FieldError(f"{where}.buffer", link.buffer, allowed)
+        raise FieldError(f"{where}.buffer", as_written(link, "buffer"), allowed)
     if isinstance(link.queue, RateDelay) and min(queue_limits(link)) < 1:
         allowed = "at least 1 packet for each class in ns-3; delay_buffer divides the buffer"
-        raise FieldError(f"{where}.buffer", link.buffer, allowed)
+        raise FieldError(f"{where}.buffer", as_written(link, "buffer"), allowed)
 
 
 def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
@@ -126,16 +127,18 @@ def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
     for key in ("alpha", "beta", "gamma") if flow.law == "vegas" else ():
         value = float(getattr(flow, key))
         if not value.is_integer():
-            raise FieldError(f"{where}.{key}", value, "a whole number of packets in ns-3")
+            raise FieldError(
+                f"{where}.{key}", as_written(flow, key), "a whole number of packets in ns-3"
+            )
     size = round(scenario.size_of(flow))
     if size <= HEADERS:
         raise FieldError("packet_size", size, f"more than ns-3's headers, {HEADERS} B")
     if not flow.measures_base:
         allowed = '"measured", because no error of baseRTT can be set in ns-3'
-        raise FieldError(f"{where}.over_estimate", flow.over_estimate, allowed)
+        raise FieldError(f"{where}.over_estimate", as_written(flow, "over_estimate"), allowed)
     if flow.delay_noise:
-        raise FieldError(f"{where}.delay_noise", flow.delay_noise, "0 in ns-3")
+        raise FieldError(f"{where}.delay_noise", as_written(flow, "delay_noise"), "0 in ns-3")
     most = MAX_BYTES // size
     if flow.max_window < 2 or (most < flow.max_window < float("inf")):
         allowed = f"2 to {most} packets, or inf, in ns-3"
-        raise FieldError(f"{where}.max_window", flow.max_window, allowed)
+        raise FieldError(f"{where}.max_window", as_written(flow, "max_window"), allowed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from vegasmodel.fields.checked import as_written
 from vegasmodel.fields.checked import declare as field
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Boolean, BufferRule, Choice, OrText, Quantity, known
@@ -44,6 +45,6 @@ class Red(Discipline):
         if known(*thresholds) and self.max_threshold <= self.min_threshold:
             raise FieldError(
                 "max_threshold",
-                self.max_threshold,
-                f"more than min_threshold, {self.min_threshold:g}",
+                as_written(self, "max_threshold"),
+                f"more than min_threshold, {self.min_threshold:g} pkt",
             )

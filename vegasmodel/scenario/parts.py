@@ -281,10 +281,12 @@ class Flow(ShownAsCall):
             object.__setattr__(self, key, defaults[key])
         if rules.known(self.alpha, self.beta) and self.beta < self.alpha:
             default = "; this is its default, so give beta too" if "beta" in self._filled else ""
-            raise FieldError("beta", self.beta, f"at least alpha, {self.alpha:g} pkt{default}")
+            shown = checked.as_written(self, "beta")
+            raise FieldError("beta", shown, f"at least alpha, {self.alpha:g} pkt{default}")
         first = self.initial_window
         if first is not None and rules.known(first) and first % 1.0:
-            raise FieldError("initial_window", self.initial_window, "a whole number of packets")
+            shown = checked.as_written(self, "initial_window")
+            raise FieldError("initial_window", shown, "a whole number of packets")
         if self.arrivals != "once" and (self.size == math.inf or self.count != 1):
             given = ARRIVALS.write(self.arrivals)
             here = f"here count is {self.count}" if self.count != 1 else "give the key size"
@@ -371,10 +373,11 @@ class Run(ShownAsCall):
         if self._filled:
             object.__setattr__(self, "warmup", min(WARMUP, self.duration / 3.0))
         if self.warmup >= self.duration:
-            raise FieldError("warmup", self.warmup, f"less than duration, {self.duration:g} s")
+            shown = checked.as_written(self, "warmup")
+            raise FieldError("warmup", shown, f"less than duration, {self.duration:g} s")
         if self.start_jitter > self.duration:
             allowed = f"at most duration, {self.duration:g} s"
-            raise FieldError("start_jitter", self.start_jitter, allowed)
+            raise FieldError("start_jitter", checked.as_written(self, "start_jitter"), allowed)
 
     @property
     def times(self) -> int:

@@ -17,6 +17,7 @@ from vegasmodel.fields import checked, rules
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.scenario.parts import MAX_FLOWS, Flow, Link, Member, Run
 from vegasmodel.scenario.routes import members, path, size_of, transmission
+from vegasmodel.scenario.varying import TIME
 
 __all__ = ["MAX_GROUPS", "settle"]
 
@@ -184,13 +185,13 @@ def _check_times(all_flows: Sequence[Member], run: Run) -> None:
         where = f"flow[{member.group}]"
         if member.start >= duration:
             allowed = f"less than {duration:g} s, the duration of the run (run.duration)"
-            raise FieldError(f"{where}.start", member.start, allowed)
+            raise FieldError(f"{where}.start", checked.with_unit(TIME, member.start), allowed)
         if not member.start < member.stop <= duration:
             allowed = (
                 f"more than {member.start:g} s, the start, and at most {duration:g} s, "
                 "the duration of the run (run.duration)"
             )
-            raise FieldError(f"{where}.stop", member.stop, allowed)
+            raise FieldError(f"{where}.stop", checked.with_unit(TIME, member.stop), allowed)
 
 
 def _check_drops(links: Links, all_flows: Sequence[Member]) -> None:
@@ -222,11 +223,12 @@ def _with_default_delays(
         shortest = transmission(links, member.flow, packet_size, ack_size) + given
         if member.rtt < shortest:
             slowest = min(link.capacity for link in crossed)
+            least = checked.with_unit(TIME, float(f"{shortest:.6g}"))
             raise FieldError(
                 f"flow[{member.group}].rtt",
-                member.rtt,
-                f"at least {shortest:.6g} s, the transmission times of a packet and its ACK and "
-                f"twice the delays of the links (the slowest link carries {slowest:g} pkt/s)",
+                checked.with_unit(TIME, member.rtt),
+                f"at least {least}, the transmission times of a packet and its ACK and twice the "
+                f"delays of the links (the slowest link carries {slowest:g} pkt/s)",
             )
         unset = [link.name for link in crossed if link.delay is None]
         for name in unset:

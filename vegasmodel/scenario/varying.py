@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from vegasmodel.fields.checked import Checked, OneOf, Table
+from vegasmodel.fields.checked import Checked, OneOf, Table, as_written
 from vegasmodel.fields.checked import declare as field
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import OrText, Quantity
@@ -34,9 +34,8 @@ class Uniform(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.high < self.low:
-            raise FieldError(
-                "rtt.uniform", [self.low, self.high], "two times, the shorter one first"
-            )
+            shown = [as_written(self, "low"), as_written(self, "high")]
+            raise FieldError("rtt.uniform", shown, "two times, the shorter one first")
 
 
 class _UniformRule(Table):
