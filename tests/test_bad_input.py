@@ -362,6 +362,12 @@ def test_single_brackets_that_are_no_toml_are_named(
             "flow 1, key start: '700 s' is not allowed; less than 600 s, the duration of the run "
             "(run.duration)\n",
         ),
+        # values of TOML that Python writes in another way: True, datetime.date(1979, 5, 27)
+        ('rtt = "40 ms"', "rtt = true", "flow 1, key rtt: true is not allowed; "),
+        ('rtt = "40 ms"', "rtt = 1979-05-27", "flow 1, key rtt: 1979-05-27 is not allowed; "),
+        ('rtt = "40 ms"', "rtt = [07:32:00]", "flow 1, key rtt: [07:32:00] is not allowed; "),
+        ('rtt = "40 ms"', "rtt = { uniform = false }", "flow 1, key rtt.uniform: false is not "),
+        ('rtt = "40 ms"', "rtt = { a = [true] }", "flow 1, key rtt: { a = [true] } is not "),
         # values that fail a check between keys had no unit: stop 0.005, rtt 0.0005 and beta 3.0
         (
             'law = "vegas"',
@@ -386,7 +392,7 @@ def test_single_brackets_that_are_no_toml_are_named(
         (
             'law = "vegas"',
             'law = "vegas"\narrivals = { poisson = "5 1/s" }',
-            "flow 1, key arrivals: {'poisson': '5 1/s'} needs count = 1 and a finite size; "
+            "flow 1, key arrivals: { poisson = '5 1/s' } needs count = 1 and a finite size; "
             "give the key size\n",
         ),
         (
@@ -405,13 +411,13 @@ def test_single_brackets_that_are_no_toml_are_named(
         (
             "[[link]]",
             "[link]",
-            "key link: {'capacity': '250 pkt/s'} is not allowed; "
+            "key link: { capacity = '250 pkt/s' } is not allowed; "
             "a list of tables: write [[link]], not [link]\n",
         ),
         (
             "[[flow]]",
             '[link.drops]\nflow = "vegas"\npackets = [1]\n[[flow]]',
-            "link 1, key drops: {'flow': 'vegas', 'packets': [1]} is not allowed; "
+            "link 1, key drops: { flow = 'vegas', packets = [1] } is not allowed; "
             "a list of tables: write [[link.drops]], not [link.drops]\n",
         ),
     ],

@@ -161,3 +161,9 @@ def test_no_other_simulator_can_answer_for_a_law_that_fails(
     out = " ".join(capsys.readouterr().out.split())
     assert "law hint-own" in out
     assert "Others can" not in out
+
+
+def test_a_truth_value_is_shown_as_the_user_wrote_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """The message had Python's word, True."""
+    assert run(["ratio", "--capacity", "100pkt/s", "vegas:alpha=true", "reno"]) == 2
+    assert "flow 1, alpha: 'true' is not allowed; a number of" in capsys.readouterr().err

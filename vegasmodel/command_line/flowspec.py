@@ -88,6 +88,9 @@ def scenario_from_options(
         return Scenario.from_dict(table)
     except FieldError as error:
         of_option = {f"flow[{i}].rtt" for i, f in enumerate(flows) if "rtt" not in parse_flow(f)}
+        if isinstance(error.value, bool):  # the user wrote true or false, as in TOML
+            said = str(error.value).lower()
+            raise FieldError(error.field, said, error.allowed, wrong=error.wrong) from None
         if error.field not in of_option:
             raise
         raise FieldError("--rtt", rtt, error.allowed) from None

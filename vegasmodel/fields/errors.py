@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 __all__ = [
@@ -22,8 +23,9 @@ class FieldError(ValueError):
 
     The message names the field, the wrong value and what is allowed. ``wrong`` says what is wrong
     with the value. If ``wrong`` is ``MISSING``, the field was not given, and the message shows no
-    value. If ``file`` is given, the field is a key of that file, and the message begins with the
-    file's name. The message names the field ``flow[0].rtt`` as "flow 1, rtt".
+    value. If ``file`` is given, the field is a key of that file. The message then begins with the
+    file's name, and shows the value as TOML writes it. The message names the field ``flow[0].rtt``
+    as "flow 1, rtt".
     """
 
     def __init__(
@@ -42,7 +44,8 @@ class FieldError(ValueError):
         self.wrong: str = wrong
         self.file: str = file
         place = f"{file}, {in_words(field, 'key ')}" if file else in_words(field)
-        text = wrong if wrong == MISSING else f"{show(value)} {wrong}"
+        shown = _cut(_in_toml(value)) if file else show(value)
+        text = wrong if wrong == MISSING else f"{shown} {wrong}"
         super().__init__(f"{place}: {text}; {allowed}")
 
     def __reduce__(self) -> tuple[Callable[..., FieldError], tuple[Any, ...]]:
@@ -94,6 +97,11 @@ def show(value: object) -> str:
     A float is shown without the rounding error of its last digits. A tuple is shown as a list,
     because a list in a scenario file is a tuple in Python.
     """
+    return _cut(_represented(value))
+
+
+def _represented(value: object) -> str:
+    """A value as ``show`` shows it, but not cut."""
     if type(value) is tuple:
         value = list(value)
     if isinstance(value, float):
@@ -104,7 +112,30 @@ def show(value: object) -> str:
         text = "a number of thousands of digits"
     if "\n" in text:  # an array or a dataset; in text a line break is escaped
         text = " ".join(text.split())
+    return text
+
+
+def _cut(text: str) -> str:
+    """The text, cut to 80 characters."""
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _in_toml(value: Any) -> str:
+    """A value of a TOML file as TOML writes it: ``true``, 1979-05-27 or ``{ uniform = [1, 2] }``.
+
+    In Python's notation they would be ``True``, ``datetime.date(1979, 5, 27)`` and
+    ``{'uniform': [1, 2]}``, which are not in the user's file. Text has single quotes, as in Python.
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_in_toml, value))}]"
+    if isinstance(value, Mapping):
+        keys = ", ".join(f"{key} = {_in_toml(each)}" for key, each in value.items())
+        return f"{{ {keys} }}" if keys else "{}"
+    if isinstance(value, (datetime.date, datetime.time)):  # a date with a time is a date, too
+        return value.isoformat()
+    return _represented(value)
 
 
 def without_rounding_error(value: float) -> float:
