@@ -13,7 +13,7 @@ from vegasmodel.engines.rounds import cycle, snapshot
 from vegasmodel.engines.rounds import run as rounds
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import Simulation, run
-from vegasmodel.engines.rounds.state import FLOW, HOP, LINK, PARCEL, RECEIVER
+from vegasmodel.engines.rounds.state import FLOW, HOP, LINK, PARCEL
 from vegasmodel.engines.states import Kinds
 from vegasmodel.scenario import Link, Red, Run, Scenario
 from vegasmodel.simulation import limit_cycle
@@ -211,7 +211,6 @@ def names(*parts: Kinds) -> list[str]:
         ("hop", HOP, names(snapshot.ARRIVALS)),
         ("link", LINK, [*names(snapshot.QUEUE, snapshot.CLASS), "idle", "stock"]),
         ("parcel", PARCEL, [*names(snapshot.GROUP), "first", "hop", "work"]),
-        ("receiver", RECEIVER, names(snapshot.DELAYING_RECEIVER)),
     ],
 )
 def test_every_field_is_of_the_state_or_left_out(

@@ -19,7 +19,7 @@ from vegasmodel.engines.rounds.delayed_ack import adapt_ato, pause_ended, silent
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.losses import acks_fill_hole
 from vegasmodel.engines.rounds.run import run
-from vegasmodel.engines.rounds.state import FLOW, PARCEL, RECEIVER
+from vegasmodel.engines.rounds.state import FLOW, PARCEL
 from vegasmodel.laws import find
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 from vegasmodel.stacks import STACKS
@@ -148,7 +148,7 @@ def test_which_packets_ns2s_receiver_answers(
     It also must have the packet as the last in order, and nothing beyond. The ACK of packet 0 never
     waits (``SYN_immediate_ack_``).
     """
-    record, ear = np.zeros(1, FLOW), np.zeros(1, RECEIVER)
+    record, ear = np.zeros(1, FLOW), np.zeros(1, FLOW)
     mechanisms(find("reno"), STACKS["ns2"], record)
     f, r = record.view(np.recarray)[0], ear.view(np.recarray)[0]
     r.quick_acks_left, holes = STACKS["ns2"].quick_acks, np.zeros((4, 6))

@@ -23,7 +23,6 @@ from vegasmodel.engines.rounds.state import (
     OPEN,
     SENT_AT,
     Parcel,
-    Receiver,
     Sender,
     jit,
     rare,
@@ -96,9 +95,7 @@ def sendable(f: Sender, packets: float) -> float:
 
 
 @rare
-def add_hole(
-    f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
-) -> None:
+def add_hole(f: Sender, holes: Floats, first: float, count: float, sent_at: float) -> None:
     """Record in ``holes`` that the receiver misses ``count`` packets, from number ``first`` on.
 
     ``sent_at`` is the time at which they were sent, in seconds. Packets that are recorded already
@@ -141,7 +138,7 @@ def add_hole(
 
 
 @rare
-def move_to_front(f: Sender | Receiver, holes: Floats) -> int:
+def move_to_front(f: Sender, holes: Floats) -> int:
     """Move the holes to the first rows of ``holes``; returns by how many rows they have moved.
 
     A hole is a range of packets that the receiver misses. The rows before the first hole are free,
@@ -156,7 +153,7 @@ def move_to_front(f: Sender | Receiver, holes: Floats) -> int:
 
 
 @rare
-def split_hole(f: Sender | Receiver, holes: Floats, k: int, at: float) -> int:
+def split_hole(f: Sender, holes: Floats, k: int, at: float) -> int:
     """Divide hole ``k``, a range of missing packets; its second part begins with packet ``at``.
 
     Returns the row of the second part. If ``at`` is not inside hole ``k``, or if ``holes`` has no
@@ -181,7 +178,7 @@ def split_hole(f: Sender | Receiver, holes: Floats, k: int, at: float) -> int:
 
 
 @jit
-def _first_behind(f: Sender | Receiver, holes: Floats, first: float) -> int:
+def _first_behind(f: Sender, holes: Floats, first: float) -> int:
     """The row of the first hole with a packet of number ``first`` or higher.
 
     A hole is a range of packets that the receiver misses. The holes are sorted by packet number, so
@@ -198,9 +195,7 @@ def _first_behind(f: Sender | Receiver, holes: Floats, first: float) -> int:
 
 
 @jit
-def fill_holes(
-    f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
-) -> float:
+def fill_holes(f: Sender, holes: Floats, first: float, count: float, sent_at: float) -> float:
     """Record that ``count`` packets have arrived, from number ``first`` on.
 
     Returns how many of them are new. A packet is new if it has not arrived before. ``sent_at`` is
@@ -254,13 +249,13 @@ def fill_holes(
 
 
 @jit
-def received_beyond(f: Sender | Receiver) -> float:
+def received_beyond(f: Sender) -> float:
     """How many packets have arrived beyond the first missing one; they cause duplicate ACKs."""
     return max(f.received - f.acked - f.missing, 0.0)
 
 
 @jit
-def blocks(f: Sender | Receiver, holes: Floats) -> int:
+def blocks(f: Sender, holes: Floats) -> int:
     """The number of SACK blocks in the next ACK, at most ``SACK_BLOCKS``.
 
     A block reports a range of packets that have arrived. There is one such range behind each hole,

@@ -38,7 +38,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.acks import acknowledge, received_beyond
-from vegasmodel.engines.rounds.state import Parcel, Receiver, Sender, jit, rare
+from vegasmodel.engines.rounds.state import Parcel, Sender, jit, rare
 from vegasmodel.engines.rounds.timer import (
     JIFFY,
     expiry,
@@ -167,7 +167,7 @@ def _set_delack_timer(f: Sender, now: float) -> None:
 
 
 @jit
-def silent_packets(f: Sender, r: Receiver, first: float, packets: float, at: float) -> float:
+def silent_packets(f: Sender, r: Sender, first: float, packets: float, at: float) -> float:
     """How many of ``packets`` arriving packets the receiver does not answer with an ACK at once.
 
     They arrive at time ``at``, and the first of them has the number ``first``. The receiver answers
@@ -186,21 +186,23 @@ def silent_packets(f: Sender, r: Receiver, first: float, packets: float, at: flo
     """
     if f.adapts_ack_pause and at - r.heard_at > _receiver_rto(f) * JIFFY:
         r.quick_acks_left = max(r.quick_acks_left, f.quick_acks)
-    if r.held_until < at:
-        r.held = 0.0  # its ACK has left, because no second packet came
+    if r.delack_expires < at:
+        r.delack_packets = 0.0  # its ACK has left, because no second packet came
     silent = 0.0
     if received_beyond(r) > 0.0 or first > r.acked:  # a packet is missing: all ACKs leave at once
-        r.held = 0.0
+        r.delack_packets = 0.0
     elif first == r.acked:  # packets in order
         quick = min(packets, r.quick_acks_left)  # packets answered at once
         r.quick_acks_left -= quick
-        waiting = r.held + packets - quick
+        waiting = r.delack_packets + packets - quick
         answered = np.floor(0.5 * waiting)  # one ACK for two packets
-        silent, r.held, r.heard_at = packets - quick - answered, waiting - 2.0 * answered, at
+        silent, r.delack_packets = packets - quick - answered, waiting - 2.0 * answered
+        r.heard_at = at
     else:  # duplicates: ns-2's receiver may delay the ACK of the last packet in order
         last = f.delays_duplicates and first + packets == r.acked and r.quick_acks_left <= 0.0
-        silent = r.held = 1.0 if last and (packets > 1.0 or r.held == 0.0) else 0.0
-    r.held_until = at + _pause(f)
+        waits = last and (packets > 1.0 or r.delack_packets == 0.0)
+        silent = r.delack_packets = 1.0 if waits else 0.0
+    r.delack_expires = at + _pause(f)
     return silent
 
 

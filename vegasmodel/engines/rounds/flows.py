@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.access import is_slow, queues_at_sender
-from vegasmodel.engines.rounds.route import Routes
+from vegasmodel.engines.rounds.route import BLOCK, Routes
 from vegasmodel.engines.rounds.rules import number_of_rules
-from vegasmodel.engines.rounds.state import FLOW, MECHANISMS, RECEIVER, START
+from vegasmodel.engines.rounds.state import FLOW, MECHANISMS, START
 from vegasmodel.engines.rounds.timer import GRAINS, JIFFY
 from vegasmodel.laws import Law, find
 from vegasmodel.laws.law import FUNCTIONS, Recovery
@@ -34,7 +34,6 @@ from vegasmodel.stacks import Stack
 
 MAX_ARRIVALS = 200_000  # greatest expected number of short flows of one group
 _BYTES = np.dtype((np.void, FLOW.itemsize))  # a record as one block, which is copied faster
-_BLOCK = 8.0  # bytes of a SACK block in an ACK
 _LARGEST = 2.0**53  # packets; the largest size of a flow, as Pareto sizes have no limit
 # the kinds of recovery from losses; a record holds the index of one of them
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
@@ -200,7 +199,7 @@ def _set_delays(scenario: Scenario, member: Member, law: Law, runs: Stack, recor
         record["gap"] = work(scenario, group) / scenario.access_rate(group)
     if law.recovery == "scoreboard":
         rates = scenario.path(group)[0].capacity, scenario.access_rate(group)
-        record["block"] = sum(_BLOCK / scenario.packet_size / rate for rate in rates)
+        record["block"] = sum(BLOCK / scenario.packet_size / rate for rate in rates)
     wait = scenario.jitter(group)
     record["queue_wait" if runs.waits_in_queue else "jitter"] = wait
     record["waits_long"] = wait > scenario.usual_jitter(group)
@@ -347,7 +346,7 @@ def _in_order(flows: NDArray[Any], ranks: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[Any]:
-    """Make the records (``state.Receiver``) of the flows' receivers, before any packet has arrived.
+    """Make the records of the flows' receivers (``Net.receivers``), before any packet has arrived.
 
     They are needed only if ACKs cross a queue; otherwise the result is empty.
 
@@ -360,14 +359,11 @@ def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[A
     hops = way.hops[way.first[0] :]  # without those of Rate-Delay classes
     data = hops["data"] == 1
     if data.all():
-        return np.zeros(0, RECEIVER)
+        return np.zeros(0, FLOW)
     # for each hop: whether data cross its queue, and whether the number of the ACKs there matters
     mixed = np.isin(hops["link"], hops["link"][data])
     matters = ~data & (mixed | bool(links_where_acks_wait(scenario)))
-    found = np.zeros(len(flows), RECEIVER)
-    found["block"] = np.where(flows["block"] > 0.0, _BLOCK / scenario.packet_size, 0.0)
-    access = np.array([scenario.access_rate(member.flow) for member in scenario.members])
-    found["block_time"] = found["block"] / access[flows["member"]]
+    found = np.zeros(len(flows), FLOW)
     delayed = np.isin(np.arange(len(flows)), hops["flow"][matters])
     found["delayed_ack"] = flows["delayed_ack"] & delayed
     found["quick_acks_left"], found["heard_at"] = flows["quick_acks_left"], NEVER

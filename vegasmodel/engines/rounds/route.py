@@ -36,6 +36,7 @@ from vegasmodel.engines.rounds.ack_queues import ack_queues, opposite
 from vegasmodel.engines.rounds.classes import Key, class_record, class_stores, share_changes
 from vegasmodel.engines.rounds.clocks import clocks
 from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
+from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 from vegasmodel.scenario.placement import (
@@ -47,6 +48,7 @@ from vegasmodel.scenario.placement import (
     work,
 )
 
+BLOCK = 8.0  # bytes of a SACK block in an ACK
 INSTANT = 1e-8  # packets: if a queue serves less between two moments, they count as one instant
 # the disciplines that ``rounds`` can simulate, as ``state.Queue`` stores them
 DISCIPLINES = MappingProxyType({"droptail": DROPTAIL, "red": RED, "rd": DROPTAIL})
@@ -63,6 +65,8 @@ class Hop(NamedTuple):
     last: bool  # the next stop is the sender
     precedes: bool  # an arrival comes before a departure of the same instant
     work: float  # size of one of the flow's packets here, in packets of the scenario
+    block: float  # size of a SACK block in one of the flow's ACKs here; 0: there is none
+    block_time: float  # seconds that the receiver's access link takes to send this block
     wire: float  # seconds on the last wire before it
     to_next: float  # seconds to the next queue in the empty network
 
@@ -291,7 +295,7 @@ def _hop_records(
             paths[key] = _path(scenario, member, queues, capacity)
         rows += [(i, *hop) for hop in paths[key]]
     hops = np.zeros(len(rows), HOP)
-    names = ("flow", "link", "data", "last", "precedes", "work", "wire", "to_next")
+    names = ("flow", "link", *Hop._fields[1:])
     for name, column in zip(names, zip(*rows, strict=True), strict=True):
         hops[name] = column
     return hops, np.array(first)
@@ -309,6 +313,8 @@ def _path(
     gaps = _distances(scenario, member, ack_queues_at)
     # sizes of an ACK (index False) and of a data packet (index True)
     works = (scenario.ack_size / scenario.packet_size, work(scenario, member.flow))
+    sack = find(member.flow.law).recovery == "scoreboard"
+    block = BLOCK / scenario.packet_size if sack else 0.0
     # seconds that a packet takes on the link (an access link or another) before each queue
     wires = _last_wires(scenario, member, ack_queues_at)
     # whether events of one instant happen in the order in which they were scheduled, as in ns-2
@@ -322,6 +328,8 @@ def _path(
             # its transmission begins
             precedes=data and ties and wires[j] > works[data] / capacity[k],
             work=works[data],
+            block=0.0 if data else block,
+            block_time=0.0 if data else block / scenario.access_rate(member.flow),
             wire=wires[j],
             to_next=float(gap),
         )

@@ -35,7 +35,6 @@ from vegasmodel.engines.rounds.state import (
     MECHANISMS,
     NOT_RESENT,
     PARCEL,
-    RECEIVER,
     RED,
     SENT_AT,
     Hop,
@@ -98,7 +97,10 @@ LINUX_RECEIVER = Kinds(
     _words("ack_ticks dups_sent"),
 )  # fmt: skip
 # a receiver that delays its ACKs, if they meet data in a queue
-DELAYING_RECEIVER = Kinds(instants=("held_until", "heard_at"), plain=("held", "quick_acks_left"))
+# (which packets have arrived follows from the sender's record and the packets on their way)
+DELAYING_RECEIVER = Kinds(
+    instants=("delack_expires", "heard_at"), plain=("delack_packets", "quick_acks_left")
+)
 # a sender's retransmission timer and the RTT estimates from which it is set
 TIMER = Kinds(
     ("timed",), ("deadline", "timed_at"), ("rto",), (), _words("srtt rttvar backoff timer_kind")
@@ -134,7 +136,7 @@ _SENDER, _ROUND, _LAW, _CUBIC, _LINUX_RECEIVER, _TIMER = (
     fields(FLOW, kinds) for kinds in (SENDER, ROUND, LAW, CUBIC, LINUX_RECEIVER, TIMER)
 )
 _GROUP, _ARRIVALS, _QUEUE = fields(PARCEL, GROUP), fields(HOP, ARRIVALS), fields(LINK, QUEUE)
-_DELAYING_RECEIVER, _CLASS = fields(RECEIVER, DELAYING_RECEIVER), fields(LINK, CLASS)
+_DELAYING_RECEIVER, _CLASS = fields(FLOW, DELAYING_RECEIVER), fields(LINK, CLASS)
 
 # for each record, the fields that a state leaves out: parameters, totals, and places in memory
 LEFT_OUT = {
@@ -153,8 +155,8 @@ LEFT_OUT = {
         "trips trips_at"  # both follow from ``since``
     ),
     "hop": _words(
-        "flow stores link data last work precedes wire lead early to_next ring places most latest "
-        "head idle burst_at burst_noise blocks"
+        "flow stores link data last work block block_time precedes wire lead early to_next ring "
+        "places most latest head idle burst_at burst_noise blocks"
     ),
     "link": _words(
         "capacity buffer discipline loss_hazard min_threshold max_threshold max_probability weight "
@@ -165,11 +167,6 @@ LEFT_OUT = {
         "all_limit"
     ),
     "parcel": (),
-    # which packets have arrived follows from the sender's record and the packets on their way
-    "receiver": _words(
-        "received arrival_sent_at acked first_hole holes missing overdue_checks block block_time "
-        "delayed_ack"
-    ),
 }
 
 

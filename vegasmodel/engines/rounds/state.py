@@ -274,28 +274,6 @@ class Sender(Mechanisms):
     kept: Kept  # the numbers that its law keeps (``Law.state``), and zeros
 
 
-class Receiver:
-    """What a receiver with SACK or delayed ACKs knows about the packets that have arrived.
-
-    The sender's record contains the same facts only after the next ACK has arrived.
-    """
-
-    received: float  # number of the first packet that neither arrived nor is known to be missing
-    arrival_sent_at: float  # 0: only a sender needs to know when packets were sent
-    acked: float  # number of the first packet that has not arrived
-    first_hole: int  # row of the first hole, a range of missing packets
-    holes: int  # row after that of the last hole; 0: there is none
-    missing: float  # number of packets in all holes
-    overdue_checks: bool  # False: neighbouring missing packets form one hole (``acks.add_hole``)
-    block: float  # size of one SACK block, in packets of the scenario; 0: no SACK
-    block_time: float  # seconds that the receiver's access link takes to send one SACK block
-    delayed_ack: bool  # it acknowledges every second packet
-    held: float  # number of packets, 0 or 1, whose ACK is being delayed
-    held_until: float  # time at which this ACK is sent at the latest, by the queue's clock
-    quick_acks_left: float  # number of further ACKs that are sent without a pause
-    heard_at: float  # when the last packet came in order, by the queue's clock
-
-
 class Parcel:
     """Packets of one flow that travel together, and the packets dropped directly behind them."""
 
@@ -348,6 +326,8 @@ class Hop:
     data: int  # 1: data of the flow cross the queue; 0: its ACKs
     last: int  # 1: the next stop is the sender
     work: float  # size of one of its packets here, in packets of the scenario
+    block: float  # where ACKs cross: size of one SACK block, in the same unit; 0: no SACK
+    block_time: float  # ... and seconds that the receiver's access link takes to send it
     # the order of events at one instant (``queue.arrives_first``, ``route._leads``)
     precedes: int  # 1: an arrival comes before a departure, if all packets have the same size
     wire: float  # seconds on the last wire before the queue; 0: departures always come first
@@ -469,9 +449,9 @@ class Queue:
 
 
 _STOCK = {"Floats": ("f8", (ROWS, 4))} | KEPT  # the NumPy types of ``Queue.stock`` and ``kept``
-_RECORDS = (Sender, Receiver, Parcel, Hop, Queue)
+_RECORDS = (Sender, Parcel, Hop, Queue)
 # the NumPy types of these records
-FLOW, RECEIVER, PARCEL, HOP, LINK = (layout(record, _STOCK) for record in _RECORDS)
+FLOW, PARCEL, HOP, LINK = (layout(record, _STOCK) for record in _RECORDS)
 
 
 class Net(NamedTuple):
@@ -483,7 +463,9 @@ class Net(NamedTuple):
     copies: Table[Queue]  # of ``links``; ``samples.py`` advances them to the instant of a sample
     rings: Table[Parcel]  # parcels on their way to each hop; at a first hop, ACKs to the flow
     free: NDArray[np.int64]  # one number: the index from which on ``rings`` is not in use
-    receivers: Table[Receiver]  # of all flows, or empty if no queue holds ACKs
+    # If ACKs cross a queue: what the receivers know, in some fields of the flows' records. The
+    # sender's record has the same facts only after the next ACK has arrived. Otherwise: empty.
+    receivers: Table[Sender]
     missing: Floats  # [receiver, hole, column] what the receivers miss (``acks.add_hole``)
     keys: Floats  # [hop] time of the hop's next event, by the simulation's clock
     tree: NDArray[np.int64]  # tournament tree of the hops by their keys; ``tree[1]`` comes next

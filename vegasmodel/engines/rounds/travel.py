@@ -342,12 +342,12 @@ def _report(net: Net, e: int) -> float:
     if h.data or not net.hops[e - 1].data or net.receivers.shape[0] == 0:  # not the first such hop
         return 0.0
     r, holes = net.receivers[h.flow], net.missing[h.flow]
-    if r.block == 0.0 and not r.delayed_ack:
+    if h.block == 0.0 and not r.delayed_ack:
         return 0.0
     count = h.spread + h.burst
     if count > 0.0:
         fill_holes(r, holes, h.first, count, 0.0)
-    found = blocks(r, holes) if r.block > 0.0 else 0.0
+    found = blocks(r, holes) if h.block > 0.0 else 0.0
     if h.lost > 0.0:
         add_hole(r, holes, h.first + count, h.lost, 0.0)
     return found
@@ -368,7 +368,7 @@ def _ask_receiver(net: Net, e: int) -> bool:
     h.blocks = _report(net, e)
     if h.blocks == 0.0 or h.burst == 0.0 or h.spread > 0.0:
         return False
-    h.time += h.blocks * net.receivers[h.flow].block_time
+    h.time += h.blocks * h.block_time
     schedule(net, e, h.time)
     return True
 
@@ -403,7 +403,7 @@ def hop(net: Net, e: int) -> bool:
             if h.burst > 0.0:
                 plain = h.work
                 if h.blocks > 0.0:  # SACK blocks make the ACK larger
-                    h.work += h.blocks * net.receivers[h.flow].block
+                    h.work += h.blocks * h.block
                 group = Group(h.first, h.burst, h.lost, h.rtt, h.rtt_min, h.marked, h.sent_at)
                 h.work, fits = plain, arrive_at_once(net, e, now, group) and fits
         else:  # a pause, or packets that were lost before
