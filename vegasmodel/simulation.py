@@ -208,7 +208,6 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
         totals.per_flow[missing], totals.queues[missing] = np.nan, np.nan
     window, sent, rtt, delivered, base, lost = np.moveaxis(totals.per_flow, 2, 0)
     step = totals.times[1] if samples > 1 else np.inf
-    links = [link.name for link in scenario.links]
     return {
         "time": totals.times,
         "window": window,
@@ -219,8 +218,8 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
         "delivered": delivered,
         "lost": lost,
         "finished": answers.finished(totals),
-        "queue": totals.of_links(totals.queues, links),
-        "link": links,
+        "queue": totals.of_links(totals.queues),
+        "link": [link.name for link in scenario.links],
         "assumptions": left_out(scenario),
         "attrs": {
             "parts": resolution(scenario)[0] if parts is None else parts,

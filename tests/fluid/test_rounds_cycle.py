@@ -191,6 +191,17 @@ def test_what_waits_at_rest_is_what_the_engine_counts() -> None:
     assert steady(scenario).queue_mean == pytest.approx(long.queue_mean[0], abs=0.05)
 
 
+@pytest.mark.parametrize(("rates", "waiting"), [((200.0, 800.0), 20.0), ((800.0, 200.0), 0.0)])
+def test_the_queue_at_rest_is_that_of_the_first_of_two_links(
+    rates: tuple[float, float], waiting: float
+) -> None:
+    """Of 40 packets in flight, 20 wait at the link of 200 pkt/s: the empty RTT is 0.1 s."""
+    links = tuple(Link(rate, f"l{i}", buffer=50.0) for i, rate in enumerate(rates))
+    flow = exact("reno", 0.1, variant="ns2", max_window=40.0)
+    found = steady(Scenario(links, (flow,), run=Run(60.0, 20.0)))
+    assert found.queue_mean == pytest.approx(waiting, abs=1e-6)
+
+
 def names(*parts: Kinds) -> list[str]:
     return [name for part in parts for kind in part for name in kind]
 

@@ -233,7 +233,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
             "durations": [one.scenario.run.duration for one in outcomes],
             "throughput_runs": rates,
             "overflowed": any(bool(one.routes.links["overflowed"].any()) for one in outcomes),
-            "queue_runs": _queues(scenario, outcomes),
+            "queue_runs": _queues(outcomes),
             "behind_holes": _behind_holes(scenario, outcomes),
             "kept": outcomes[0].flows["kept"].copy(),
         },
@@ -285,10 +285,9 @@ def waiting(links: NDArray[Any]) -> Floats:
     return counted
 
 
-def _queues(scenario: Scenario, outcomes: list[Totals]) -> Floats:
+def _queues(outcomes: list[Totals]) -> Floats:
     """The mean number of packets that wait at each link after the warm-up, [run, link]."""
-    names = [link.name for link in scenario.links]
-    areas = np.array([one.of_links(waiting(one.routes.links), names) for one in outcomes])
+    areas = np.array([one.of_links(waiting(one.routes.links)) for one in outcomes])
     return np.asarray(areas / _spans(outcomes)[:, None])
 
 
@@ -346,5 +345,5 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         "retransmits": _mean_total(scenario, outcomes, since_warmup("retransmits")),
         "delivered": None if any(o.status != Status.DONE for o in outcomes) else delivered,
         "utilization_links": forward_load(scenario, delivered, span),
-        "queue_mean": _queues(scenario, outcomes).mean(axis=0),
+        "queue_mean": _queues(outcomes).mean(axis=0),
     }

@@ -260,8 +260,7 @@ def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
     """
     from vegasmodel.engines.rounds.answers import waiting
 
-    name = totals.routes.keys[0][0]
-    return float(totals.of_links(waiting(links), [name])[0]) / span
+    return float(totals.of_links(waiting(links))[0]) / span
 
 
 def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCycle:

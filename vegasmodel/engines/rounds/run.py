@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -105,14 +105,14 @@ class Totals:
         """Packets that each flow has delivered from its start until each sample, [time, flow]."""
         return self.per_flow[:, :, DELIVERED]
 
-    def of_links(self, values: Floats, names: Sequence[str]) -> Floats:
+    def of_links(self, values: Floats) -> Floats:
         """For each link, the sum of ``values`` over the link's queues in the forward direction.
 
         If a link divides its flows into two classes (Rate-Delay services), it has a queue for each
         class. Any other link has at most one such queue. ``values`` has the shape [..., queue], the
-        result [..., n_links]. ``names`` are the names of the links. The sum is 0 if no data packets
-        cross the link in this direction.
+        result [..., n_links]. The sum is 0 if no data packets cross the link in this direction.
         """
+        names = [link.name for link in self.scenario.links]
         out = np.zeros((*values.shape[:-1], len(names)))
         for k, (name, direction, _) in enumerate(self.routes.keys):
             if direction == "forward":
