@@ -241,7 +241,7 @@ def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
         parts = intervals(net.links[h.link], window(f), float(net.calm), parts)
     if now >= f.stop and not f.closed:
         close(f, f.stop)
-    plan(f, net.rings[h.ring : h.ring + h.places], holes, now, parts)
+    plan(f, net.rings, h, holes, now, parts)
     if f.acked >= f.size and f.finished == NEVER:
         f.finished = f.time
     if f.active and (now >= f.stop or f.acked >= f.size):

@@ -22,9 +22,9 @@ from vegasmodel.engines.rounds.state import (
     Sender,
     Table,
     apart,
-    around,
     inlined,
     jit,
+    parcel,
     rare,
 )
 
@@ -89,65 +89,52 @@ def comes_first(net: Net, e: int, time: float) -> bool:
 
 
 @rare
-def enlarge(net: Net, h: Hop, head: int, count: int) -> int:
+def _enlarge(net: Net, h: Hop) -> None:
     """Double the ring buffer of hop ``h``, unless it has its largest size or no memory is left.
 
-    A hop is one queue on a flow's path. Its ring buffer holds ``count`` groups of packets, the
-    first of them at the index ``head``. Returns the index that this group has afterwards. Ring
-    buffers begin small, because small ones stay in the processor's cache.
+    A hop is one queue on a flow's path. Ring buffers begin small, because small ones stay in the
+    processor's cache.
     """
     places, start = min(2 * h.places, h.most), net.free[0]
-    if places == h.places or start + places > net.rings.shape[0]:  # it cannot grow
-        return head
-    old, new = net.rings[h.ring : h.ring + h.places], net.rings[start : start + places]
-    for k in range(count):
-        new[k] = old[around(head + k, old)]
-    h.ring, h.places = start, places
-    net.free[0] += places
-    return 0
+    if places > h.places and start + places <= net.rings.shape[0]:
+        for k in range(h.count):
+            net.rings[start + k] = parcel(net.rings, h, k)
+        h.ring, h.places, h.head = start, places, 0
+        net.free[0] += places
 
 
 @jit
-def push(
-    holder: Sender | Hop,
-    ring: Table[Parcel],
-    back: float,
-    late: float,
-    group: Group,
-) -> int:
-    """Add a group of packets (``Parcel``) to a ring buffer.
+def push(net: Net, h: Hop, back: float, late: float, group: Group) -> int:
+    """Add a group of packets (``Parcel``) to the ring buffer of hop ``h``.
 
-    ``holder`` is the record that counts the groups in this ring buffer. The last packet of the new
-    group arrives at the time ``back``. This time contains the random delay ``late`` of its packets,
-    in seconds (``_noise``); their RTTs in ``group`` do not. A group without packets stands for a
-    pause in which no packet arrives. If the last group is a pause, too, the two are merged. Returns
-    1 if a group was added, 0 if a pause was merged, and -1 if the ring buffer is full.
+    The last packet of the new group arrives at the time ``back``. This time contains the random
+    delay ``late`` of its packets, in seconds (``_noise``); their RTTs in ``group`` do not. A group
+    without packets stands for a pause in which no packet arrives. If the last group is a pause,
+    too, the two are merged. Returns 1 if a group was added, 0 if a pause was merged, and -1 if the
+    ring buffer is full.
     """
-    if holder.count > 0:
-        last = ring[around(holder.head + holder.count - 1, ring)]
+    if h.count == h.places:
+        _enlarge(net, h)
+    if h.count > 0:
+        last = parcel(net.rings, h, h.count - 1)
         if group.packets == 0.0 and group.lost == 0.0 and last.packets == 0.0 and last.lost == 0.0:
             last.back = back  # one pause after another
             return 0
-    if holder.count == ring.shape[0]:
+    if h.count == h.places:
         return -1
-    p = ring[around(holder.head + holder.count, ring)]
+    p = parcel(net.rings, h, h.count)
     p.back, p.first, p.packets, p.lost = back, group.first, group.packets, group.lost
     p.rtt_sum = group.packets * group.rtt_mean + late * group.packets
     p.rtt_min = group.rtt_min + late
     p.marked, p.sent_at = group.marked, group.sent_at
     p.late, p.silent = 0.0, 0.0
-    holder.count += 1
+    h.count += 1
     return 1
 
 
 @jit
 def _lengthen(
-    h: Hop,
-    ring: Table[Parcel],
-    back: float,
-    late: float,
-    group: Group,
-    step: float,
+    rings: Table[Parcel], h: Hop, back: float, late: float, group: Group, step: float
 ) -> bool:
     """Merge a group of packets into the last group that is on its way to the same queue.
 
@@ -166,8 +153,7 @@ def _lengthen(
     """
     if h.count < 2 or group.packets == 0.0:
         return False
-    last = ring[around(h.head + h.count - 1, ring)]
-    before = ring[around(h.head + h.count - 2, ring)]
+    last, before = parcel(rings, h, h.count - 1), parcel(rings, h, h.count - 2)
     intact = last.packets > 0.0 and last.lost == 0.0 and last.marked == 0
     if not intact or group.first != last.first + last.packets or back - before.back > step:
         return False
@@ -249,27 +235,21 @@ def forward(net: Net, e: int, back: float, group: Group) -> bool:
         back += late
     if h.last:
         first_hop = net.hops[f.hop]  # its ring buffer keeps the groups on their way to the sender
-        if f.count == first_hop.places:
-            f.head = enlarge(net, first_hop, f.head, f.count)
-        ring = net.rings[first_hop.ring : first_hop.ring + first_hop.places]
         # 1: the ring buffer has one group more, 0: the group was merged, -1: there is no room
-        added = push(f, ring, back, late, group)
+        added = push(net, first_hop, back, late, group)
         if f.queue_wait > 0.0 and added > 0:
-            ring[around(f.head + f.count - 1, ring)].late = late
+            parcel(net.rings, first_hop, first_hop.count - 1).late = late
         if f.awaits_parcels:  # the sender has waited for ACKs: it goes on at once
             f.awaits_parcels, f.event, f.time = 0, DATA, f.awaits_since
             send_nothing(f)
             schedule(net, f.hop, f.time)
     else:
         next_hop = net.hops[e + 1]
-        if next_hop.count == next_hop.places:
-            next_hop.head = enlarge(net, next_hop, next_hop.head, next_hop.count)
-        ring = net.rings[next_hop.ring : next_hop.ring + next_hop.places]
         added = 0  # as above
         plain = group.lost == 0.0 and group.marked == 0  # only such groups are merged
         step = f.rtt_last / net.parts if f.noise == 0.0 else 0.0
-        if not plain or not _lengthen(next_hop, ring, back, late, group, step):
-            added = push(next_hop, ring, back, late, group)
+        if not plain or not _lengthen(net.rings, next_hop, back, late, group, step):
+            added = push(net, next_hop, back, late, group)
         f.transit += max(added, 0)
         if next_hop.idle:  # nothing was on its way there: its next interval begins now
             next_hop.idle = 0
@@ -298,5 +278,4 @@ def mark_silent(net: Net, e: int, silent: float) -> None:
     """
     h, next_hop = net.hops[e], net.hops[e + 1]
     if not h.last:
-        ring = net.rings[next_hop.ring : next_hop.ring + next_hop.places]
-        ring[around(next_hop.head + next_hop.count - 1, ring)].silent += silent
+        parcel(net.rings, next_hop, next_hop.count - 1).silent += silent

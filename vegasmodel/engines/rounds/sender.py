@@ -11,8 +11,9 @@ the effect changes, for example at the end of a round trip. If the retransmissio
 before the next ACK arrives, ``plan`` processes no ACK, and the expiry is the sender's next event.
 
 In the functions, ``f`` is the record of a sender, and ``holes`` is the table of the packets that
-its receiver misses (``acks.add_hole``). ``ring`` is the ring buffer of the flow's groups of packets
-that are on their way to the sender. ``now`` is the time in seconds.
+its receiver misses (``acks.add_hole``). ``h`` is the flow's first hop, whose ring buffer, in
+``rings``, has the groups of packets that are on their way to the sender. ``now`` is the time in
+seconds.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -77,12 +78,14 @@ from vegasmodel.engines.rounds.state import (
     SENT_AT,
     TIMER,
     WITHOUT_ROUNDS,
+    Hop,
     Parcel,
     Sender,
     Table,
     apart,
-    around,
     jit,
+    parcel,
+    pop,
     rare,
 )
 from vegasmodel.engines.rounds.timer import restart_timer, time_one_packet
@@ -284,22 +287,15 @@ def _advance_window(
 
 
 @jit
-def _pop(f: Sender, ring: Table[Parcel]) -> None:
-    """Remove the first group of packets (``Parcel``) from the flow's ring buffer."""
-    f.head = around(f.head + 1, ring)
-    f.count -= 1
-
-
-@jit
-def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
+def _merge(f: Sender, rings: Table[Parcel], h: Hop, now: float, step: float) -> None:
     """Join the next groups of packets (``Parcel``) if their ACKs arrive within ``step`` seconds.
 
     This saves time, because the ACKs of a group are processed together. Groups stay separate if the
     sender must process their ACKs separately, for example if a packet between them is lost or
     marked, or if the first ACK of the second group ends a round trip.
     """
-    while f.count > 1:
-        p, after = ring[f.head], ring[around(f.head + 1, ring)]
+    while h.count > 1:
+        p, after = parcel(rings, h, 0), parcel(rings, h, 1)
         if after.back - now > step or after.first == f.round_end:
             return
         intact = p.lost == 0.0 and p.marked == 0 and after.first == p.first + p.packets
@@ -311,7 +307,7 @@ def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
         after.rtt_sum += p.rtt_sum
         if p.packets > 0.0:
             after.rtt_min = min(after.rtt_min, p.rtt_min)
-        _pop(f, ring)
+        pop(h)
 
 
 @jit
@@ -403,7 +399,7 @@ def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
 
 
 @jit
-def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float) -> None:
+def plan(f: Sender, rings: Table[Parcel], h: Hop, holes: Floats, now: float, parts: float) -> None:
     """Process the flow's next ACKs, and plan which packets the sender then sends.
 
     These packets leave in an interval that ends at ``f.time``. If a timer expires before the next
@@ -424,7 +420,7 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float
         f.event = DATA
         send_nothing(f)
         before = f.delivered + f.acks
-        _process_next(f, ring, holes, f.time, step)
+        _process_next(f, rings, h, holes, f.time, step)
         if f.delivered + f.acks != before:  # ACKs have arrived
             f.ahead_until = f.time
         if f.jitter > 0.0 and f.event == DATA:
@@ -442,7 +438,9 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float
 
 
 @jit
-def _process_next(f: Sender, ring: Table[Parcel], holes: Floats, now: float, step: float) -> None:
+def _process_next(
+    f: Sender, rings: Table[Parcel], h: Hop, holes: Floats, now: float, step: float
+) -> None:
     """Process the sender's next ACKs, or one event that comes before them.
 
     There are four such events: the sender's random wait (``wait.py``) ends, the receiver's delay of
@@ -457,9 +455,9 @@ def _process_next(f: Sender, ring: Table[Parcel], holes: Floats, now: float, ste
     packets if all of them were lost, or if it stands for a pause. In both cases no ACK arrives
     until the time ``Parcel.back``.
     """
-    while f.count > 0:
-        _merge(f, ring, now, step)
-        p = ring[f.head]
+    while h.count > 0:
+        _merge(f, rings, h, now, step)
+        p = parcel(rings, h, 0)
         if p.packets > 0.0:  # its ACKs come next
             break
         if p.lost > 0.0:
@@ -470,17 +468,17 @@ def _process_next(f: Sender, ring: Table[Parcel], holes: Floats, now: float, ste
             p.first += p.lost
             p.lost = 0.0
         if p.back <= now:
-            _pop(f, ring)
+            pop(h)
             continue
         # a pause: its end is the next event, unless one of the other three events comes before
         if not _event_before(f, holes, p.back, now):
             f.time = p.back
-            _pop(f, ring)
+            pop(h)
         return
-    if f.count == 0:
+    if h.count == 0:
         _no_acks_due(f, holes, now)
         return
-    _parcel_arrives(f, ring[f.head], holes, now, step)
+    _parcel_arrives(f, parcel(rings, h, 0), holes, now, step)
 
 
 @jit

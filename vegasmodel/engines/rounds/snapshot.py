@@ -74,7 +74,7 @@ SENDER = Kinds(
         "cwnd memory cwnd_cnt ssthresh dupacks inflated pipe recover_in_flight prr_delivered "
         "prr_out flight_limit phase partial timed_out marked echoed growth grow_next rechecks "
         "deflated overdue_factor burst_part since_queue spread burst event transit awaits_parcels "
-        "active count owed_loss quick_acks_left delack_packets "
+        "active owed_loss quick_acks_left delack_packets "
         "duplicate_held"
     ),
 )
@@ -147,7 +147,7 @@ LEFT_OUT = {
         "first_window untimed syn known_base "
         "syn_in_window jitter queue_wait waits_long places noise slack delayed_ack "
         "start stop size finished without boot_time hop hops longest_stretch member short_flow "
-        "ecn_capable head acked sent lost retransmits acks timeouts early_timers arrived "
+        "ecn_capable acked sent lost retransmits acks timeouts early_timers arrived "
         "delivered ahead ahead_since ahead_until ahead_acks acks_lost rtt_total rtt_packets "
         "mark_delivered mark_sent mark_lost mark_retransmits mark_rtt_total "
         "mark_rtt_packets mark_beyond lone_rtt way warm closed last_delivered last_sent last_lost "
@@ -286,7 +286,7 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
         n = put(out, n, np.trunc(f.next - f.acked))  # packets that are not acknowledged
         n = put(out, n, float(f.holes - f.first_hole))  # ranges of packets that the receiver misses
         n = put(out, n, float(f.phase))  # recovery from losses, or not
-        n = put(out, n, float(f.count))  # groups of packets on their way
+        n = put(out, n, float(net.hops[f.hop].count))  # groups of packets on their way
     flows, links = memory(net.flows), memory(net.links)
     for i in range(net.flows.shape[0]):
         if not net.flows[i].timestamps:  # ns-2's coarse timers (``Observer.difference``)
@@ -374,13 +374,12 @@ def _write_way(out: Floats, n: int, net: Net, f: Sender, now: Now) -> int:
     """
     rings, hops = memory(net.rings), memory(net.hops)
     for e in range(f.hop, f.hop + f.hops):
-        h, first = net.hops[e], e == f.hop
-        head, count = (f.head, f.count) if first else (h.head, h.count)
-        for k in range(count):
-            place = h.ring + (head + k) % h.places
+        h = net.hops[e]
+        for k in range(h.count):
+            place = h.ring + (h.head + k) % h.places
             n = write(out, n, rings, place, _GROUP, f.acked, now)
             n = put(out, n, net.rings[place].first - f.acked)
-        if not first and h.idle == 0:
+        if e != f.hop and h.idle == 0:
             n = write(out, n, hops, e, _ARRIVALS, f.acked, now)
     return n
 

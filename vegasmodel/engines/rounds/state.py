@@ -232,9 +232,6 @@ class Sender(Mechanisms):
     short_flow: int  # 1: it is one of the short flows of a group
     active: int  # 1: it has started and not ended (counted by Rate-Delay queues)
     acks_lost: float  # ACKs lost in queues on the way back
-    # its ring buffer of parcels on their way back, and its holes
-    head: int  # index of the first parcel in the ring buffer
-    count: int  # number of parcels in it
     first_hole: int  # row of the first hole, a range of missing packets
     holes: int  # row after that of the last hole; 0: there is none
     missing: float  # number of packets in all holes
@@ -336,6 +333,8 @@ class Hop:
     to_next: float  # seconds from here to the next queue, in the empty network
     ring: int  # index of its ring buffer's first place in ``Net.rings``
     places: int  # how many groups of packets this ring buffer holds
+    head: int  # index in it of the first parcel
+    count: int  # number of parcels in it
     most: int  # number of places to which it may grow
     latest: float  # when its last parcel arrives at the next stop
     burst_at: float  # noise: when the last burst set out, seconds
@@ -343,8 +342,6 @@ class Hop:
     # The fields below describe the flow's packets that arrive at this queue. At the first queue of
     # the flow's path the fields are not used. There the flow's record `Sender` describes the
     # packets that arrive.
-    head: int  # index of the first parcel in the ring buffer of parcels on their way here
-    count: int  # number of parcels in it
     idle: int  # 1: nothing is on its way here
     time: float  # end of the present interval of time; the fields below describe its arrivals
     since_queue: float  # work in the queue when the interval began
@@ -477,10 +474,17 @@ class Net(NamedTuple):
 
 
 @jit
-def around(place: int, ring: Table[Parcel]) -> int:
-    """The index ``place`` modulo the length of the ring buffer ``ring``.
+def parcel(rings: Table[Parcel], h: Hop, k: int) -> Parcel:
+    """Parcel number ``k`` in the ring buffer of hop ``h``; the first parcel has the number 0.
 
-    ``place`` must be less than twice this length. So a comparison and a subtraction suffice, which
-    are faster than the operator ``%``.
+    ``k`` may be ``h.count``, if the ring buffer is not full: the next parcel is written there.
     """
-    return place if place < ring.shape[0] else place - ring.shape[0]
+    place = h.head + k
+    return rings[h.ring + (place if place < h.places else place - h.places)]
+
+
+@jit
+def pop(h: Hop) -> None:
+    """Remove the first parcel from the ring buffer of hop ``h``."""
+    h.head = h.head + 1 if h.head + 1 < h.places else 0
+    h.count -= 1

@@ -39,9 +39,10 @@ from vegasmodel.engines.rounds.state import (
     Queue,
     Sender,
     apart,
-    around,
     inlined,
     jit,
+    parcel,
+    pop,
 )
 from vegasmodel.engines.rounds.turns import join
 from vegasmodel.laws.packets import NEVER
@@ -292,12 +293,11 @@ def _next_interval(net: Net, e: int, now: float) -> None:
     ``sender.plan`` begins the intervals.
     """
     h = net.hops[e]
-    ring = net.rings[h.ring : h.ring + h.places]
     if h.count == 0:  # nothing is on its way; ``onward.forward`` ends the idle time
         h.idle, h.time = 1, now
         schedule(net, e, NEVER)
         return
-    p, f = ring[h.head], net.flows[h.flow]
+    p, f = parcel(net.rings, h, 0), net.flows[h.flow]
     now = max(now, min(net.links[h.link].now, p.back))  # after a timeout nothing came until now
     # ``span`` is the time in seconds until the last packet of the group ``p`` arrives, and ``step``
     # the desired length of an interval. ``share`` is the part of the group's packets that arrive in
@@ -319,8 +319,7 @@ def _next_interval(net: Net, e: int, now: float) -> None:
     h.ends_parcel, h.lost = 0, 0.0
     if p.packets <= 1e-9:  # the rest of the group; the packets that were lost behind it come next
         h.ends_parcel, h.lost = 1, p.lost
-        h.head = around(h.head + 1, ring)
-        h.count -= 1
+        pop(h)
     link = net.links[h.link]
     h.since_queue = link.queue
     h.rate = begin_arrivals(link, h.spread - h.silent, h.work, now, h.time)

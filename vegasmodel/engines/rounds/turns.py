@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.onward import enlarge, forward_apart, mark_silent, push, schedule
+from vegasmodel.engines.rounds.onward import forward_apart, mark_silent, push, schedule
 from vegasmodel.engines.rounds.queue import advance, share_capacity
-from vegasmodel.engines.rounds.state import Group, Hop, Net, Queue, apart, around, jit
+from vegasmodel.engines.rounds.state import Group, Hop, Net, Queue, apart, jit, parcel, pop
 from vegasmodel.laws.packets import NEVER
 
 NOTHING = 1e-9  # packets: a shorter queue counts as empty
@@ -42,12 +42,9 @@ def join(net: Net, k: int, e: int, time: float, group: Group, work: float, silen
     # class for a high rate, which has the lower number, also says whether the link is sending.
     sends = min(link.store, net.links[link.partner].store)
     store, server = net.hops[link.store], net.hops[sends]
-    if store.count == store.places:  # the ring buffer is full
-        store.head = enlarge(net, store, store.head, store.count)
-    ring = net.rings[store.ring : store.ring + store.places]
-    if push(store, ring, time, 0.0, group) < 0:
+    if push(net, store, time, 0.0, group) < 0:
         return False
-    p = ring[around(store.head + store.count - 1, ring)]  # the group that ``push`` has added
+    p = parcel(net.rings, store, store.count - 1)  # the group that ``push`` has added
     p.hop, p.work, p.silent = e, work, silent
     if e >= 0:
         net.flows[net.hops[e].flow].transit += 1
@@ -161,7 +158,7 @@ def _pass_weightless(net: Net, link: Queue, now: float) -> bool:
     """
     store, fits = net.hops[link.store], True
     while store.count > 0:
-        p = net.rings[store.ring + store.head]
+        p = parcel(net.rings, store, 0)
         if p.work > 0.0 and p.packets > NOTHING:
             break
         fits = _go_on(net, store, p.packets, now) and fits
@@ -175,7 +172,7 @@ def _send_first(net: Net, link: Queue, now: float) -> bool:
     Returns False if the memory for packets in flight is full.
     """
     store = net.hops[link.store]
-    p = net.rings[store.ring + store.head]
+    p = parcel(net.rings, store, 0)
     part = min(p.packets, 1.0)
     link.waiting -= part
     link.unsent = part * p.work
@@ -189,8 +186,7 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
     ``store`` is the record that holds the waiting packets of this class, in groups. The ``packets``
     packets belong to the first group. Returns False if the memory for packets in flight is full.
     """
-    ring = net.rings[store.ring : store.ring + store.places]
-    p = ring[store.head]
+    p = parcel(net.rings, store, 0)
     wait = now - p.back  # seconds that these packets have waited here
     rtt_sum = p.rtt_sum * (packets / p.packets if p.packets > 0.0 else 1.0)  # without the wait
     ends = p.packets - packets < NOTHING  # nothing is left of the group
@@ -206,8 +202,7 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
     p.packets -= packets
     p.rtt_sum -= rtt_sum
     if ends:
-        store.head = around(store.head + 1, ring)
-        store.count -= 1
+        pop(store)
         if p.hop >= 0:
             net.flows[net.hops[p.hop].flow].transit -= 1
     return fits
@@ -217,7 +212,7 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
 def _first_work(net: Net, link: Queue) -> float:
     """The size of the first packet in queue ``link``, in packets of the scenario's packet size."""
     store = net.hops[link.store]
-    return net.rings[store.ring + store.head].work
+    return parcel(net.rings, store, 0).work
 
 
 @jit
