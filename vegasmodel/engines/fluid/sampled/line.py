@@ -60,18 +60,21 @@ def since_begin(flow: Sender, now: LinkState, ago: float) -> float:
 def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: float) -> None:
     """Let the trains of all flows follow one another without gaps, in their present order.
 
-    A train is the packets in flight of one flow. One ACK to flow ``grew`` has released two packets,
-    which arrive ``ago`` seconds before the end of this step. Behind them are ``spare_acks`` packets
-    of the same train. From this the function computes the place of this train in the line of all
-    trains, and puts the other trains behind it. The round trip of a Vegas sender ends at a certain
-    packet of its train. So if the function moves the train, it moves the end of the round trip,
-    too. ``c`` is the capacity in pkt/s.
+    A train is the packets in flight of one flow. Its place in the line (``Sender.place``) is the
+    part of a round trip since its first packet arrived at the queue.
+
+    One ACK to flow ``grew`` has released two packets, which arrive ``ago`` seconds before the end
+    of this step. ``spare_acks`` packets of the same train come after them. So it is known how many
+    come before them, and this gives the place of the train. The function then puts the other trains
+    behind it. The round trip of a Vegas sender ends at a certain packet of its train. So if its
+    train moves, the end of the round trip moves, too. ``c`` is the capacity in pkt/s.
     """
     first = flows[grew]
     L = length(first, now, c)
-    first.place = max(first.in_flight - 1.0 - first.spare_acks, 0.0) / L  # when they arrive
-    first.place -= since_begin(first, now, ago)  # when the step begins
-    before = first.in_flight  # packets of the trains that have their places
+    # its place when the two packets arrive, and then its place when the step begins
+    first.place = max(first.in_flight - 1.0 - first.spare_acks, 0.0) / L
+    first.place -= since_begin(first, now, ago)
+    before = first.in_flight  # packets of the trains that have their new places
     for i in range(len(flows)):
         flows[i].in_place = i == grew or not flows[i].active
     while True:
@@ -82,8 +85,8 @@ def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: floa
                 which, least = i, behind
         if which < 0:
             return
-        # the flow's new place lies ``before`` packets behind that of flow ``grew``; it moves there
-        # by at most half a round trip
+        # Its new place is ``before`` packets behind that of flow ``grew``. The place is cyclic, so
+        # the train moves forwards or backwards, by at most half a round trip.
         flow = flows[which]
         moved = first.place - before / L - flow.place
         moved -= np.rint(moved)
@@ -113,22 +116,26 @@ def silence(flow: Sender, now: LinkState, lost_at: float, c: float) -> float:
 def begin_recovery(flow: Sender, now: LinkState, before: float, ago: float, c: float) -> None:
     """Set the place in line of a sender that has just detected a loss and cut its window.
 
-    The sender had ``before`` packets in flight. It detected the loss ``ago`` round trips before the
-    end of this step. During the recovery it sends fewer packets than it receives ACKs, and spreads
-    them evenly over a round trip, as Linux's ``tcp_cwnd_reduction`` does. So its train (its packets
-    in flight, one behind the other) gets shorter, all parts in the same proportion. The recovery
-    ends at the ACK of the last packet that was sent before the recovery began. The function
-    computes how many packets are ahead of this packet in the shorter train. If the law counts ACKs
-    as Reno does, the count begins at this ACK, so the window then grows at the ACK just ahead of it
-    in the next train. The function stores how many ACKs follow that ACK (``spare_acks``). ``c`` is
-    the capacity in pkt/s.
+    The sender's packets in flight follow one another as a train. Its place in line is the part of a
+    round trip since the first packet of the train arrived at the queue. The sender had ``before``
+    packets in flight. It detected the loss ``ago`` round trips before the end of this step.
+
+    During the recovery the sender sends fewer packets than it receives ACKs, and spreads them
+    evenly over a round trip (Linux: ``tcp_cwnd_reduction``). So its train gets shorter, all parts
+    in the same proportion. The recovery ends at the ACK of packet P, the last one sent before the
+    recovery. The function computes how many packets are ahead of P in the shorter train, and from
+    this the train's place.
+
+    If the law counts ACKs as Reno does, it begins to count at the ACK of P. So in the next train
+    the window grows one ACK earlier. The function stores how many ACKs come after that one
+    (``spare_acks``). ``c`` is the capacity in pkt/s.
     """
     L = length(flow, now, c)  # the packets of all trains
-    # packets ahead of the last one sent before the recovery, in the train of ``cwnd`` packets
+    # packets ahead of P in the shorter train, which has ``cwnd`` packets
     ahead = min((flow.place - ago) % 1.0 * L / before, 1.0) * flow.cwnd
     # afterwards all trains have fewer packets, but still enough to keep the link busy
     L_after = max(L - before + flow.cwnd, c * flow.rtt)
-    flow.place = ahead / L_after + ago
+    flow.place = ahead / L_after + ago  # P arrives at the detection, ``ago`` before the step ends
     # with no packet ahead in this train, the window grows at the last ACK of the train: none follow
     flow.spare_acks = flow.cwnd - ahead if ahead >= 1.0 else 0.0
 
@@ -148,15 +155,14 @@ def end_recovery_in_line(flow: Sender, now: LinkState, c: float) -> None:
       last of the same train. It comes W - 1 transmission times later, so L - W + 1 sooner than a
       round trip.
 
-    In this model a window grows evenly. In a round trip it grows by the law's drift, which is one
-    packet for Reno. The window reaches its next size by so many transmission times sooner than a
-    round trip from now. So the function adds (this number)/L of the drift to the window. ``c`` is
-    the link's capacity in pkt/s.
+    In this model a window grows evenly: by the law's drift per round trip, one packet for Reno. To
+    let it reach the next whole number k transmission times sooner than a round trip from now, the
+    function adds k/L of the drift to the window. ``c`` is the link's capacity in pkt/s.
     """
     if not (flow.once_a_round or flow.compares):
         L = length(flow, now, c)
-        sooner = 1.0 if flow.spare_acks > 0.0 else max(L - np.floor(flow.cwnd), 0.0) + 1.0
-        flow.cwnd += drift(flow, now, False) * sooner / L
+        k = 1.0 if flow.spare_acks > 0.0 else max(L - np.floor(flow.cwnd), 0.0) + 1.0
+        flow.cwnd += drift(flow, now, False) * k / L
 
 
 @jit
