@@ -89,10 +89,10 @@ def next_train(
 ) -> tuple[int, float]:
     """Find the flow whose train is at the queue when ``passed`` more packets have arrived.
 
-    The packets are counted from two packets that one ACK to flow ``grew`` has released. These two
-    arrive ``ago`` seconds before the end of this step. ``total`` is the number of packets in flight
-    of all flows: after so many packets a flow's train begins again. Returns the flow, and how many
-    packets of its train are still to come.
+    A train is the packets in flight of one flow, one behind the other. The packets are counted from
+    two packets that one ACK to flow ``grew`` has released, ``ago`` seconds before the end of this
+    step. ``total`` is the number of packets in flight of all flows: after so many packets a flow's
+    train begins again. Returns the flow, and how many packets of its train are still to come.
     """
     since = since_begin(flows[grew], now, ago)
     which, least = grew, np.inf
@@ -101,11 +101,11 @@ def next_train(
         if flow.active and i != grew and flow.in_flight > 0.0:
             # how much of the flow's round trip is over since its train began
             begun = flow.place + since if flows[grew].in_line else flow.round_part
-            # How many packets have passed since the end of the flow's train, when ``passed`` more
+            # How many packets have arrived since the end of the flow's train, when ``passed`` more
             # have arrived. If the number is negative, so many of its train are still to come.
-            place = (begun * total + passed) % total - flow.in_flight
-            if place < least:
-                which, least = i, place
+            since_end = (begun * total + passed) % total - flow.in_flight
+            if since_end < least:
+                which, least = i, since_end
     return which, -least if least < 0.0 else flows[which].in_flight
 
 
@@ -115,18 +115,21 @@ def arrives_later(
 ) -> bool:
     """Draw whether the last packet of a train arrives later than the first of the next train.
 
-    The last packet, of the flow ``before``, is late. The first packet of the flow ``behind`` is
-    not. So both arrive between the same two departures. The last packet can be the later one only
-    if its flow has the longer propagation delay. ``shortest`` is the shortest propagation delay of
-    all flows, seconds.
+    The last packet, of the flow ``before``, is late: it arrives one departure later than usual. The
+    first packet of the flow ``behind`` is not late. So both arrive between the same two departures.
+    The last packet can be the later one only if its flow has the longer propagation delay.
+
+    ``shortest`` is the shortest propagation delay of all flows, seconds. Other times are in
+    transmission times. A packet arrives a (or b) plus its sender's wait after a departure. The wait
+    is uniform on 0 .. ``max_wait``. A packet is late if the sum exceeds 1.
     """
     a = after_departure(before, link, shortest)
     b = after_departure(behind, link, shortest)
     if a <= b:
         return False
-    least = max(a, 1.0)  # it is late
+    least = max(a, 1.0)  # the last packet is late: it arrives after 1
     last = least + draw(now) * max(a + link.max_wait - least, 0.0)
-    most = min(b + link.max_wait, 1.0)  # it is not late
+    most = min(b + link.max_wait, 1.0)  # the first packet is not late: it arrives before 1
     return last % 1.0 > b + draw(now) * (most - b)
 
 
@@ -186,6 +189,7 @@ def first_on_time(
     which, ahead, passed = grew, grew, 0.0
     run = in_a_row(late, exponential) * flow.acked_at_once
     while run > behind:  # the rest of this train is late
+        # for ``in_a_row``, each of these packets has used up -ln ``late`` of the random number
         exponential += np.log(late) * behind / flow.acked_at_once
         passed += behind
         if passed > total:

@@ -157,9 +157,9 @@ def double(flow: Sender, now: LinkState, g: float, c: float) -> None:
     be an exception. Tahoe sends again all packets from the first lost one on. If every other packet
     was lost, half of these packets had arrived before. The receiver answers them with duplicate
     ACKs, so the window grows only by half per round trip. When Tahoe has sent all of them again,
-    one ACK acknowledges them and releases a whole window. ``c`` is the capacity.
+    one ACK acknowledges them and releases a whole window. ``c`` is the capacity in pkt/s.
     """
-    W, per = flow.cwnd, 1.0 / (c * (flow.rtt + now.delay))
+    W = flow.cwnd
     per_trip = 1.5 if flow.resends_left > 0.0 else 2.0  # factor on the window in a round trip
     flow.cwnd = min(W * per_trip ** (flow.drift_factor * g), max(flow.ssthresh, W))
     if flow.resends_left > 0.0:
@@ -169,6 +169,7 @@ def double(flow: Sender, now: LinkState, g: float, c: float) -> None:
     if not flow.in_slow_start and flow.once_a_round and not flow.whole_window:
         decide(flow, now, c)  # for the rest of this round trip
     if not flow.in_slow_start and flow.in_train:
+        per = 1.0 / (c * (flow.rtt + now.delay))  # one transmission time, in round trips
         after_slow_start(flow, W, g, per_trip**flow.drift_factor, per)
 
 
@@ -226,10 +227,11 @@ def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float
     Let N be ssthresh, and let slow start end within the ACKs of one train. If slow start went on,
     the window would be (1 + x) N after the last ACK of this train. Each ACK would have added one
     packet, so xN ACKs of this train come after the end of slow start. Each of them adds 1/N
-    packets, and the window is then N + x. To grow from N to N + 1 packets, a window needs N + 1/2
-    ACKs. To reach N + 1 it still needs about (1 - x) (N + 1/2) ACKs. It gets them from the next
-    train, which has N ACKs. N - (1 - x) (N + 1/2) ACKs of this train are then left
-    (``spare_acks``). If this number is negative, the window also needs ACKs of the train after it.
+    packets, and the window is then N + x. A window W needs W ACKs per packet of growth, so from N
+    to N + 1 it needs N + 1/2 ACKs. From N + x on it still needs about (1 - x) (N + 1/2). It gets
+    them from the next train, which has N ACKs. N - (1 - x) (N + 1/2) ACKs of this train are then
+    left (``spare_acks``). If this number is negative, the window also needs ACKs of the train after
+    it.
     """
     after = g - np.log(flow.cwnd / W) / np.log(factor)  # round trips of the step after slow start
     # round trips from the end of slow start to the end of its round: 1 + x is ``factor**left``

@@ -204,7 +204,8 @@ def loser_of_mixed(
     if regular and draw(now) < LONGEST:
         return grew
     growth = growth_of_all(flows)  # g
-    meetings = 0.5 * link.capacity  # m, per second
+    # m: per transmission time one packet arrives at random, so half a pair does on average
+    meetings = 0.5 * link.capacity
     for _ in range(TRIES):
         if not regular and draw(now) * (meetings + growth) >= meetings:
             return grew  # one ACK released both packets

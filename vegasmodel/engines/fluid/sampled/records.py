@@ -27,8 +27,8 @@ class Sender:
     wait: float  # mean wait of its sender before each packet, a part of ``rtt``
     wait_in_host: float  # mean wait of its sender before each packet, if ``rtt`` leaves it out
     drift: int  # index in ``law.DRIFTS``, or -1 if ``drift_at`` is called
-    drift_at: int  # addresses of the compiled rules of a user's law; 0: there is none
-    cut_at: int  # likewise, for the law's function ``cut``
+    drift_at: int  # address of the compiled function ``drift`` of a user's law; 0: not a user's law
+    cut_at: int  # likewise, for the law's function ``cut``; 0: it has none
     remember_at: int  # likewise, for ``remember``
     update_at: int  # likewise, for ``update``
     keeps_numbers: bool  # its law keeps numbers of its own

@@ -244,8 +244,8 @@ def _begin_repair(flow: Sender, lost: float, W: float, new: float, ago: float, p
         flow.new_at_end = 0.0  # for Vegas these packets are not simulated
         if not flow.fine_timer:
             flow.new_at_end = min(np.floor(flow.new_in_flight), max(new - 1.0, 0.0))
-        # ``later_hole`` is the time from the second loss to the detection, in round trips. In this
-        # time the sender has sent W times as many packets.
+        # ``later_hole`` is the time from the second loss to the detection, in round trips. The
+        # sender has sent W packets per round trip in this time.
         flow.flight_later = min(max(new - lost, 0.0), max(new - flow.later_hole * W, 0.0)) + 1.0
 
 
