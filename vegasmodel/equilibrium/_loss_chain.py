@@ -109,47 +109,52 @@ class Chain:
     def seconds(self, source: Source) -> float:
         """Mean time in s from one loss to the next: the recovery and the growth that follows it."""
         rtt = functools.partial(_rtt, source)
-        # by window of the grid at which it starts: seconds of linear growth, and of slow start with
-        # the growth that follows it
+        # seconds of linear growth until a loss, by the window at which it starts
         growth = self.alive @ (self.sent * self._packet_spacing(source))
-        slow = self.survive * growth + self.slow_rounds @ rtt(self.slow_windows)
-        [slow] = self._after_timeout((slow,))
+        # seconds of slow start from 4 packets, and of the growth that follows it: first by
+        # ssthresh, then by the window at the loss
+        from_4 = self.survive * growth + self.slow_rounds @ rtt(self.slow_windows)
+        [from_4] = self._after_timeout((from_4,))
         # Each round trip of slow start multiplies the window by 1 + 1/counted_every. So it takes
         # ln 4/ln(1 + 1/counted_every) round trips from 1 packet to 4.
-        slow = slow + math.log(4.0) / math.log1p(1.0 / self.counted_every) * source.rtt
+        slow = from_4 + math.log(4.0) / math.log1p(1.0 / self.counted_every) * source.rtt
+        # seconds after a fast retransmit, by the window at the loss
         if self.law.restarts:
-            recovered = slow
+            after_fast = slow
         else:
-            [recovered] = self._after_cut((growth,))
+            [after_fast] = self._after_cut((growth,))
             rounds = self._recovery_rounds() + self.law.idle_rounds
-            recovered = recovered + rounds * rtt(self.after_cut)
+            after_fast = after_fast + rounds * rtt(self.after_cut)
         after_timeout = slow + self._timeout_wait(source.timeout)
         # the first term is the round trip in which the other w - 1 packets are sent
-        each = rtt(self.w) + self.fast * recovered + (1 - self.fast) * after_timeout
+        each = rtt(self.w) + self.fast * after_fast + (1 - self.fast) * after_timeout
         return float(self.weight @ each)
 
     def sum_of_rtts(self, source: Source) -> float:
         """The sum of the RTTs of all packets delivered from one loss to the next, s, on average.
 
-        The terms of this sum are those of ``packets``, the number of these packets. Each term is
-        multiplied by the RTT at the window of its packets.
+        ``__init__`` counts these packets, phase by phase (``packets``). Here the packets of each
+        phase are multiplied by the RTT at their window.
         """
         rtt = functools.partial(_rtt, source)
-        # by window at which it starts: the sum over linear growth, and over slow start with the
-        # growth that follows it
+        # the sum over linear growth until a loss, by the window at which it starts
         growth = self.alive @ (self.sent * rtt(self.middle))
-        slow = self.survive * growth
-        slow = slow + self.slow_rounds @ (self.slow_windows * rtt(self.slow_windows))
-        [slow] = self._after_timeout((slow,))
-        slow = slow + (3.0 * self.counted_every - 1) * source.rtt
-        if self.law.restarts:
-            recovered = slow
+        # the sum over slow start from 4 packets and the growth that follows it: first by ssthresh,
+        # then by the window at the loss
+        from_4 = self.survive * growth
+        from_4 = from_4 + self.slow_rounds @ (self.slow_windows * rtt(self.slow_windows))
+        [from_4] = self._after_timeout((from_4,))
+        # slow start from 1 packet to 4, without the retransmission
+        after_timeout = from_4 + (3.0 * self.counted_every - 1) * source.rtt
+        if self.law.restarts:  # Tahoe: slow start follows a fast retransmit, too
+            after_fast = after_timeout
         else:
-            [recovered] = self._after_cut((growth,))
+            [after_fast] = self._after_cut((growth,))
             packets = self.law.idle_rounds * self.after_cut
             packets = packets + self._recovery_rounds() * np.maximum(self.after_cut - 1, 0)
-            recovered = recovered + packets * rtt(self.after_cut)
-        each = (self.w - 1) * rtt(self.w) + self.fast * recovered + (1 - self.fast) * slow
+            after_fast = after_fast + packets * rtt(self.after_cut)
+        # the first term is for the other w - 1 packets of the loss's round trip
+        each = (self.w - 1) * rtt(self.w) + self.fast * after_fast + (1 - self.fast) * after_timeout
         return float(self.weight @ each)
 
     def _packet_spacing(self, source: Source) -> Floats:
@@ -196,6 +201,8 @@ class Chain:
         if self.law.backs_off:
             # The timer is doubled for this loss, and once more for each of the k windows just
             # before that had a loss, too. ``has_loss`` is the probability that a window has one.
+            # The mean of the factor on the timer has two parts: for k up to 4, and for larger k, at
+            # which the factor is 64, its limit.
             has_loss = -np.expm1(self.log_arrive * self.w)
             up_to_4 = sum((1 - has_loss) * 2 ** (k + 1) * has_loss**k for k in range(5))
             wait *= up_to_4 + 64 * has_loss**5
@@ -258,15 +265,16 @@ class Chain:
         # by ssthresh: the probability of no loss so far, and those of a loss at each window
         alive, lost = np.ones_like(w), np.zeros((w.size, w.size))
         for i, window in enumerate(self.slow_windows):
-            burst = np.where(window < w, window * self.law.slow_rounds, 0.0)
-            self.slow_rounds[:, i] = alive * self._mean_sent(burst) / window
-            nearest = min(max(round(window / self.step), 1), w.size) - 1
-            lost[:, nearest] += alive * -np.expm1(self.log_arrive * burst)
-            alive = alive * np.exp(self.log_arrive * burst)
+            # packets sent while slow start has this window; 0 if ssthresh (``w``) is not above it
+            packets = np.where(window < w, window * self.law.slow_rounds, 0.0)
+            self.slow_rounds[:, i] = alive * self._mean_sent(packets) / window
+            nearest = min(max(round(window / self.step), 1), w.size) - 1  # window of the grid
+            lost[:, nearest] += alive * -np.expm1(self.log_arrive * packets)
+            alive = alive * np.exp(self.log_arrive * packets)
         self.survive = alive
-        next_windows, packets = growth
+        next_windows, sent_in_growth = growth
         sent = self.slow_rounds @ self.slow_windows
-        return lost + alive[:, None] * next_windows, sent + alive * packets
+        return lost + alive[:, None] * next_windows, sent + alive * sent_in_growth
 
     def _after_cut(self, growth: tuple[Floats, ...]) -> tuple[Floats, ...]:
         """For each window at a loss, the results of linear growth from the window after the cut.
