@@ -58,7 +58,7 @@ def count(function: Function, left: float, right: float, top: float) -> int | No
         turned += part
     # The lower half is the mirror image, so the whole border turns the angle by 2 ``turned``.
     winding = round(turned / np.pi)
-    if abs(turned / np.pi - winding) > 0.1:
+    if abs(turned / np.pi - winding) > 0.1:  # not a whole number of turns: the angle was lost
         return None
     real = int((function.real_poles > left).sum())
     # as many roots as turns plus poles; 1 is the pole at 0
@@ -80,7 +80,7 @@ def _angle_change(function: Function, start: complex, end: complex, apart: float
     first = 4.0 * abs(end - start) / apart  # number of the first points, if it is not extreme
     fraction = np.linspace(0.0, 1.0, int(min(max(256.0, first), MAX_CONTOUR_POINTS / 2)) + 1)
     f = function.evaluate(np.asarray(start + fraction * (end - start), complex))[0]
-    for _ in range(40):
+    for _ in range(40):  # each time, intervals with a fast change are halved
         step = np.angle(f[1:] / f[:-1])
         fast = np.flatnonzero(~(np.abs(step) < MAX_TURN))
         if fast.size == 0:

@@ -229,7 +229,7 @@ class _Curve:
             tangents.append(tangent)
             if not inside(u):
                 return points, tangents, folds, Status.LEFT_RANGE
-            length = min(step, 1.5 * length)
+            length = min(step, 1.5 * length)  # after a failure it was shorter than ``step``
         return points, tangents, folds, Status.POINTS_USED_UP
 
     def in_plane(self, guess: Floats, across: Floats) -> Floats | None:

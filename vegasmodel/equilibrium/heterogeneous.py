@@ -280,6 +280,7 @@ class _Network:
             np.array(np.broadcast_to(np.asarray(v, dtype=np.float64), (n,)))
             for v in (flows.rtt, flows.edge, flows.over_estimate)
         )
+        # the factor by which a loss multiplies each flow's window
         vegas = np.isin(self.law, ("vegas", "vegas-linux"))
         decrease = np.where(vegas, 0.75, 0.5) if flows.decrease is None else flows.decrease
         decrease = np.broadcast_to(np.asarray(decrease, dtype=np.float64), (n,))
@@ -414,6 +415,7 @@ class _Network:
                 f = np.log(load[:, active])
                 # df/du: d ln(load)/d ln(part)
                 J = slopes[:, active][:, :, active] * part[:, None, active] / load[:, active, None]
+            # from here on without the starts at which the equations for the step cannot be solved
             solvable = np.all(np.isfinite(f), axis=1) & np.all(np.isfinite(J), axis=(1, 2))
             solvable &= np.abs(np.linalg.det(np.where(solvable[:, None, None], J, 0.0))) > 1e-300
             u, piece, f, J = u[solvable], piece[solvable], f[solvable], J[solvable]

@@ -123,7 +123,7 @@ def cycle_of(
         loss_rate_reno=known(loss_R),
         queue_mean=known(sums.mu_queue / total),
         utilization=known((sums.sent_vegas + sums.sent_reno) / total),
-        regime=_regime(path, sums.V[..., 6]),
+        regime=_regime(path, V_N=sums.V[..., -1]),
         queue_empties=deficit > 0,
         residual=known(sums.residual),
         status=np.where(solved, Status.DONE, Status.UNDEFINED),

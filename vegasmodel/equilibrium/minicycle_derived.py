@@ -406,12 +406,13 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
 
     def misfit(V: Floats, *arrays: Floats) -> Floats:
         """V at the end of a cycle that begins with the given V, minus this V."""
-        lower, upper = Edge(arrays[6], arrays[7]), Edge(arrays[8], arrays[9])
-        M, B, cut, n_V, n_R, floor = arrays[:6]
+        M, B, cut, n_V, n_R, floor, lower_shift, lower_pull, upper_shift, upper_pull = arrays
+        lower, upper = Edge(lower_shift, lower_pull), Edge(upper_shift, upper_pull)
         grows = np.zeros(V.shape, dtype=np.bool_)
         return _course(Path(M, B, lower, upper, cut, n_V, n_R, floor, grows), V).misfit
 
-    greatest = np.minimum(loss_limited_window(*numbers[:5]), held_window(path))
+    without_shrinking = loss_limited_window(path.M, path.B, path.cut, path.n_vegas, path.n_reno)
+    greatest = np.minimum(without_shrinking, held_window(path))
     root = elementwise.find_root(misfit, (least, greatest), args=numbers + edges)
     return np.where(root.success, root.x, np.nan)
 

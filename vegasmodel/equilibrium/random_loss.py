@@ -288,12 +288,12 @@ def _balance(
     of a random loss. The loss probability of the result is larger if the buffer overflows, too.
     ``full`` is the queueing delay of a full buffer in s; it is infinite for a buffer without limit.
     """
-    if excess(0.0, p) <= 1e-12:
+    if excess(0.0, p) <= 1e-12:  # without a queue the flows do not exceed the capacity
         return 0.0, p, "loss-limited"
-    if math.isfinite(full) and excess(full, p) > 0:
-        by_overflow = _root(lambda x: excess(full, p + x), 1e-6, 1.0 - p)
+    if math.isfinite(full) and excess(full, p) > 0:  # they exceed it even with a full buffer
+        by_overflow = _root(lambda x: excess(full, p + x), guess=1e-6, high=1.0 - p)
         return full, by_overflow + p, "buffer-limited"
-    guess = full if math.isfinite(full) else 0.01
+    guess = full if math.isfinite(full) else 0.01  # seconds
     return _root(lambda q: excess(q, p), guess, math.inf), p, "capacity-limited"
 
 

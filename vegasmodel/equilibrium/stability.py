@@ -377,7 +377,8 @@ def _right_side(loop: Loop) -> float:
         for share, R, reacts in _classes(loop):
             # |g| falls as Re z grows, and is largest where z is real
             g, _ = _reaction(loop, reacts, np.array(x + 0j), np.array(1.0 + x / loop.pole + 0j))
-            others += share * (1.0 + abs(complex(g))) / math.expm1(min(x * R, 700.0))
+            exponent = min(x * R, 700.0)  # a larger one would overflow; the term is tiny anyway
+            others += share * (1.0 + abs(complex(g))) / math.expm1(exponent)
         if others < 1.0:
             return x
         x *= 1.5
