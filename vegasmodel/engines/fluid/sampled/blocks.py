@@ -95,8 +95,8 @@ def begin_block(flow: Sender, now: LinkState, c: float, queue: float) -> None:
         flow.block_size = moving(flow)
     flow.clean, flow.passed = -1.0, 0.0
     flow.block += 1.0
-    if flow.first_block >= flow.block - 1.0:  # runs count from the next block on (``short_round``)
-        flow.run = 0.0
+    if flow.first_block >= flow.block - 1.0:  # runs count from packet P on (``short_round``), which
+        flow.run = 0.0  # is in this block or a later one, or not known yet
 
 
 @rare

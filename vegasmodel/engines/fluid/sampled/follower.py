@@ -172,16 +172,22 @@ def first_on_time(
     """Find the first packet that is not late after the two that one ACK to flow ``grew`` released.
 
     Packets arrive in this order: first those of ``grew`` that come later in this round trip, then
-    those of the other flows, one train after another. A packet of a flow is late with the
-    probability ``lateness`` of this flow. So if the probabilities are equal, the number of late
-    packets has a geometric distribution. ``exponential`` is the random number from which
-    ``in_a_row`` computes it. ``total`` is the number of packets in flight of all flows. The two
-    packets arrive ``ago`` seconds before the end of this step.
+    those of the other flows, one train after another. A train is the packets in flight of one flow.
+    A packet is late (it arrives one departure later than usual) with the probability ``lateness``
+    of its flow. So if these are equal, the number of late packets has a geometric distribution.
+    ``exponential`` is the random number from which ``in_a_row`` computes this number. ``total`` is
+    the number of packets in flight of all flows. The two packets arrive ``ago`` seconds before the
+    end of this step.
 
-    Returns the flow of this packet (-1 if all packets of a round trip are late), the flow whose
-    train is just ahead, the number of late packets before it, and whether it is the first packet of
-    its train. A receiver that delays its ACKs acknowledges two packets at once, so packets are late
-    in pairs (``acked_at_once``).
+    Returns four values about the packet found:
+
+    - its flow, or -1 if all packets of a round trip are late;
+    - the flow whose train is just ahead of it;
+    - the number of late packets before it;
+    - whether it is the first packet of its train.
+
+    A receiver that delays its ACKs acknowledges two packets at once, so packets are late in pairs
+    (``acked_at_once``).
     """
     flow, shortest = flows[grew], shortest_delay(flows)
     late = lateness(flow, link, shortest)
@@ -209,11 +215,13 @@ def follower(
     """The flow that loses a packet while the packets of all flows stay in order; -1 if none does.
 
     The buffer is full, and one ACK to flow ``grew`` has released two packets. They arrive ``ago``
-    seconds before the end of this step. If the first of them is not late, both arrive between the
-    same two departures, and the second is lost. If it is late, both find room. But then the queue
-    is full, and the next packet that is not late is lost (``first_on_time``). So if all packets of
-    a flow with a longer RTT are late, this flow loses nothing in this way, and the other flows lose
-    all. Comments in the function explain the exceptions.
+    seconds before the end of this step. A packet is late if one departure more than usual comes
+    before it arrives, because its flow's RTT is longer or because its sender has waited. If the
+    first of the two packets is not late, both arrive between the same two departures, and the
+    second is lost. If it is late, both find room. But then the queue is full, and the next packet
+    that is not late is lost (``first_on_time``). So if all packets of a flow with a longer RTT are
+    late, this flow loses nothing in this way, and the other flows lose all. Comments in the
+    function explain the exceptions.
 
     ``over`` is the number of packets in flight for which link and buffer have no room. It is a real
     number, below 1 if one packet is too many.

@@ -197,7 +197,7 @@ def decide(flow: Sender, now: LinkState, c: float) -> None:
     samples = (W - flow.lacks) / flow.acked_at_once  # ACKs of the round trip
     few = flow.grows_if_few and samples <= FEW_SAMPLES
     m = flow.acked_at_once / W if few else drift(flow, now, False)  # change of the window, packets
-    if m < 0.0 and flow.steps_down:
+    if m < 0.0 and flow.steps_down:  # it falls by a whole packet, also with delayed ACKs
         m /= flow.drift_factor
     flow.round_drift = 0.0
     if flow.whole_window or (not flow.real_numbers and m < 0.0):
