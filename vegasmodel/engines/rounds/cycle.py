@@ -151,12 +151,11 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
     # for each key the stored states, each with the index of the fall at which it was stored
     stored: dict[bytes, deque[tuple[int, Snapshot]]] = {}
     fall = 0  # index of the present fall; the falls of all flows are counted together
-    # set when a state is found equal to a stored one:
-    first: Snapshot | None = None  # the stored one
-    period = 0  # falls from the stored state to the present one
-    # index of the fall at which the state occurs again if the motion is periodic; until then no
-    # other state becomes ``first``
-    due = -1
+    # When a state equals a stored one, ``first`` becomes the stored one, and ``period`` the number
+    # of falls between the two. If the motion is periodic, the state occurs for the third time at
+    # the fall ``due``. Until then ``first`` stays as it is.
+    first: Snapshot | None = None
+    period, due = 0, -1
     n_stored = 0  # floats in all states that were stored
     status, now = simulation.proceed(started)
     while status == Status.FALL and n_stored < MAX_STORED:
@@ -164,7 +163,7 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
         key, row = observer.look(now)  # ``row``: the full state
         if key in stored:
             state = observer.keep(now, key, row)
-            if fall == due and first is not None:
+            if fall == due and first is not None:  # the third time?
                 residual = observer.difference(first, state, STATE_TOLERANCE)
                 if residual <= STATE_TOLERANCE:
                     return status, _periodic(simulation, observer, first, state, period, residual)

@@ -75,6 +75,7 @@ def roundings(scenario: Scenario, members: list[Member], network: Routes) -> Flo
     # ns-2 rounds the transmission times of packets. For the largest packets of a queue, a changed
     # capacity has this effect. For smaller packets, their sizes (``works``) are changed.
     capacity = largest / rounded(largest / links["capacity"])
+    # times that should be equal differ by less than a quarter of the enlarged unit
     instant = np.maximum(0.25 * scale, LEAST_UNITS) * units * links["capacity"]
     capacity_here = links["capacity"][hops["link"]]
     works = rounded(hops["work"] / capacity_here) * capacity[:, hops["link"]]

@@ -204,8 +204,8 @@ def wires_between(scenario: Scenario, member: Member, ack_queues_at: list[bool])
     wires += [[data / link.capacity + link.delay] for link in path]
     wires += [[]] if is_slow(scenario, group) else []  # a slow access link at the receiver: a queue
     wires[-1] += [out, back]
-    for link, stops in zip(reversed(path), ack_queues_at, strict=True):
-        if stops:
+    for link, has_queue in zip(reversed(path), ack_queues_at, strict=True):
+        if has_queue:
             wires.append([])
         wires[-1].append(ack / link.capacity + link.delay)
     wires[-1] += [back] if queued else [back, first]
@@ -362,7 +362,7 @@ def _last_wires(scenario: Scenario, member: Member, ack_queues_at: list[bool]) -
     # the way back: the receiver's access link leads to the last link of the path, and so on
     back = [ack / scenario.access_rate(group) + access_leg(scenario, member)]
     back += [ack / link.capacity + link.delay for link in reversed(path[1:])]
-    return wires + [wire for wire, stops in zip(back, ack_queues_at, strict=True) if stops]
+    return wires + [wire for wire, has_queue in zip(back, ack_queues_at, strict=True) if has_queue]
 
 
 def _leads(links: NDArray[np.int64], wires: Floats) -> Floats:

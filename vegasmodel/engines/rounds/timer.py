@@ -241,7 +241,7 @@ def update_ticks(f: Sender, now: float) -> None:
     """
     # the part of a tick that was over when the packet was sent counts, too
     sample = max(int((now - f.timed_at + (f.timed_at + f.boot_time) % f.tick) / f.tick), 1)
-    if f.srtt == 0:
+    if f.srtt == 0:  # the first sample, and half of it as the deviation
         f.srtt, f.rttvar = sample * 8, sample * 2
     else:
         error = sample - (f.srtt >> 3)

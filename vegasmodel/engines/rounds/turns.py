@@ -38,10 +38,10 @@ def join(net: Net, k: int, e: int, time: float, group: Group, work: float, silen
     packets in flight is full; the run then fails.
     """
     link = net.links[k]
-    # Each of the two classes keeps its waiting packets in the ring buffer of a hop. The hop of the
-    # class for a high rate, which has the lower number, also says whether the link is sending.
-    sends = min(link.store, net.links[link.partner].store)
-    store, server = net.hops[link.store], net.hops[sends]
+    # Each of the two classes keeps its waiting packets in the ring buffer of a hop. The hop of
+    # class R (high rate), which has the lower number, also says whether the link is sending.
+    hop_of_R = min(link.store, net.links[link.partner].store)
+    store, server = net.hops[link.store], net.hops[hop_of_R]
     if push(net, store, time, 0.0, group) < 0:
         return False
     p = parcel(net.rings, store, store.count - 1)  # the group that ``push`` has added
@@ -53,7 +53,7 @@ def join(net: Net, k: int, e: int, time: float, group: Group, work: float, silen
         link.waiting += group.packets
     if server.idle:  # the link has no packet in transmission: it sends the next one now
         server.idle, server.time = 0, time
-        schedule(net, sends, time)
+        schedule(net, hop_of_R, time)
     return True
 
 
