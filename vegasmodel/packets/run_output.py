@@ -97,6 +97,14 @@ def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool)
     ``origin`` is the time on the simulator's clock at which the scenario begins, s.  ``rtts`` says
     whether the run recorded round-trip times.  Raises ``ValueError`` if the run did not reach its
     end, and ``OSError`` if a file is missing.  There are ``n_flows`` flows and ``n_links`` links.
+
+    The file ``result.txt`` has these lines, in which flows and links are numbers:
+
+    - ``flow FLOW first|last TIME COUNTERS``: counters at the begin or the end of the measurement,
+    - ``link LINK forward first|last TIME COUNTERS``: the same of a link,
+    - ``sample TIME`` and more numbers (``_samples``),
+    - ``done FLOW TIME``: a finite flow is done,
+    - ``end``: the last line.
     """
     flows = Counts(np.full((2, n_flows), np.nan), np.full((2, n_flows, 3), np.nan))
     links = Counts(np.full((2, n_links), np.nan), np.full((2, n_links, 3), np.nan))
@@ -236,6 +244,7 @@ def _rtts_of_flow(
     large[sent[sizes[is_data] == sizes[is_data].max(initial=0)]] = True
     used = unrepeated & large[acked]
     packets = acked - before  # that each ACK acknowledges
+    # whether fewer than half of all packets have an ACK of their own
     delays = 2 * np.count_nonzero(packets == 1) < packets.sum()
     held = delays & (packets == 1)
     return RoundTrips(acked_at[used], (acked_at - first_sent[acked])[used], held[used])

@@ -145,7 +145,8 @@ def _slot(slots, table, columns, a, b, c, d):
     A link is given by its two nodes a and b. These values are in successive columns of ``table``.
     ``columns`` is the index of the first of these columns: 0 for links, and above 0 for flows.
     """
-    mask = np.uint64(slots.size - 1)
+    mask = np.uint64(slots.size - 1)  # the number of slots is a power of 2
+    # the hash ``h``: the four numbers, each times a large odd number, are added and mixed
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
     h += np.uint64(c) * np.uint64(0x165667B19E3779F9) + np.uint64(d) * np.uint64(0x27D4EB2F165667C5)
     place = np.int64((h ^ (h >> np.uint64(37)) ^ (h >> np.uint64(49))) & mask)
@@ -211,8 +212,9 @@ def _first_time(tables, f, seq):
     to have been received before. ``tables`` (``Tables``) holds what is remembered of each flow.
     """
     high = tables.flow[f, HIGH]
+    # packet ``seq`` has bit seq % 64 of word seq // 64; the words are used in turn
     word, bit = (seq >> 6) % WORDS, np.uint64(1) << np.uint64(seq & 63)
-    if seq > high:
+    if seq > high:  # clear the words that are used for the first time, or again
         first = (high >> 6) + 1 if high >= 0 else 0
         for k in range(max(first, (seq >> 6) - WORDS + 1), (seq >> 6) + 1):
             tables.received[f, k % WORDS] = np.uint64(0)

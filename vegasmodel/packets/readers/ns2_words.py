@@ -137,6 +137,7 @@ def _address(buf, a, b):
         if part >= 4096 or levels > 4:
             return 0, 0, False
     good = good and digits > 0 and levels > 1
+    # the number of levels takes 3 bits; the result is -2 or less, as -1 means that nothing is known
     return -2 - (packed * 4096 + part) * 8 - levels, port, good
 
 

@@ -61,6 +61,7 @@ class Flow:
     keep growing instead.
     """
 
+    # ``__init__`` explains each field
     __slots__ = (
         "acked",
         "acks",
