@@ -488,10 +488,12 @@ def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
     # a step of at most ``h`` seconds: it takes ``length``, and the queueing delay is then ``s1``
     due = next_of(p.start, p.stop, case.warmup, case.duration)
     until = jnp.minimum(due, next_of(y.recovery_until))
+    # the shortest RTT; a quarter of the RTT in slow start, because the window then grows fast
     shortest = jnp.min(
         jnp.where(y.active, (p.rtt + y.s) * jnp.where(y.in_slow_start, 0.25, 1.0), jnp.inf)
     )
     left = until - y.t
+    # a step is longer while s changes slowly, and shorter if slow start is about to end
     longest = jnp.maximum(fraction * shortest, y.slowly)
     least = SHORTEST * longest
     longest = jnp.minimum(longest, jnp.maximum(y.soon, least))

@@ -187,9 +187,9 @@ def _decisions(group: Flow, law: Law, runs: Stack) -> dict[str, Any]:
         "drift": DRIFTS.index(law.drift) if law.drift in DRIFTS else -1,  # -1: called by address
         "once_a_round": law.once_a_round,
         "restarts_rounds": runs.restarts_rounds and law.keeps_backlog,
-        "least_of_round": runs.least_of_round and not foreign((group.law,)),
+        "least_of_round": runs.least_of_round and not foreign((group.law,)),  # not a user's law
         "measures_base": group.measures_base,
-        "untimed_first": runs.untimed_first and group.law in runs.own_packets,
+        "untimed_first": runs.untimed_first and group.law in runs.own_packets,  # ns-2's Vegas
     }
 
 

@@ -97,8 +97,8 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
         # what does not fit is taken from the packets that have just arrived
         arrived, excess = link.rate * span, 0.0  # work; ``excess`` is the part that does not fit
         if arrived > 0.0:
-            packets = after * link.packets_per_work - link.buffer - 1.0  # too many by this number
-            excess = packets * link.rate / max(link.packet_rate, EMPTY)
+            too_many = after * link.packets_per_work - link.buffer - 1.0  # packets
+            excess = too_many * link.rate / max(link.packet_rate, EMPTY)  # times their mean size
         full = after - max(min(excess, arrived), 0.0)
     else:
         area *= link.packets_per_work

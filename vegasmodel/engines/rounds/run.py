@@ -214,10 +214,10 @@ def _empty(
     A hole is a range of successive packets of a flow that the receiver misses (``acks.add_hole``).
 
     ``near`` and ``calm`` are the numbers of intervals into which the simulator divides a round
-    trip, near losses and far from them (``Net.parts`` and ``Net.calm``). ``coarse`` is ``near``, or
-    ``CONTENDED`` if ``near`` is larger and was chosen by ``resolution``. The ring buffers have room
-    for the groups of ``coarse`` intervals. If ``coarse`` is less than ``near``, they also have room
-    for groups of single packets.
+    trip, near losses and far from them (``Net.parts`` and ``Net.calm``). The ring buffers have room
+    for the groups of ``coarse`` intervals. ``coarse`` is ``near``, or ``CONTENDED`` if ``near`` is
+    larger and was chosen by ``resolution``. In the latter case most groups near losses are single
+    packets, and the ring buffers also have room for these.
     """
     flows["longest_stretch"], flows["hop"] = way.longest, way.first
     flows["hops"] = np.diff(np.append(way.first, len(way.hops)))

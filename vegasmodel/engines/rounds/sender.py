@@ -99,16 +99,17 @@ def _before_new_data(f: Sender) -> None:
     """Do what a sender does first when an ACK of new data arrives.
 
     - Vegas with the variant ``ns2`` or ``paper`` takes back what duplicate ACKs have added to its
-      window. In ns-2 2.35 this window is one packet until the second packet, packet 1, is
-      acknowledged (``second_packet_first``). Then the window becomes ``first_window``.
+      window (``deflate``).
+    - Vegas of ns-2 2.35 begins with a window of one packet. At the ACK of its second packet, which
+      has the number 1, the window becomes ``first_window`` (``second_packet_first``).
     - If packet 0 was a SYN, it does not count as delivered.
     - If the ACK reports a congestion mark (ECN), the sender cuts its window.
     """
-    if f.overdue_checks:
+    if f.overdue_checks:  # Vegas with the variant ``ns2`` or ``paper``
         deflate(f)
         f.rechecks = 0.0
         if f.second_packet_first and f.acked == 1.0:
-            f.cwnd = max(f.cwnd, f.first_window)  # until now it was 1 (delay_growth_)
+            f.cwnd = max(f.cwnd, f.first_window)  # ns-2: delay_growth_
     if f.syn_in_window and f.acked == 0.0:
         f.arrived -= 1.0
         f.delivered -= 1.0

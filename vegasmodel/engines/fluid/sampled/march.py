@@ -130,16 +130,20 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
 
 @jit
 def rests(flows: Table[Sender], link: Bottleneck) -> bool:
-    """Whether all windows will keep their values until the next flow starts or stops."""
-    if link.red or link.loss > 0.0:
+    """Whether all windows will keep their values until the next flow starts or stops.
+
+    This can be known only if all laws decide once per round trip, as Vegas does.
+    """
+    if link.red or link.loss > 0.0:  # a random loss may change a window at any time
         return False
     for i in range(len(flows)):
         flow = flows[i]
         if not flow.active and flow.in_flight > 0.0:  # the queue gets shorter
             return False
-        decided = flow.once_a_round and flow.rounds_at_rest >= ROUNDS_AT_REST
-        decided = decided and flow.update_at == 0  # else the law's numbers may change
-        if flow.active and (not decided or flow.in_slow_start or flow.detection_in > 0.0):
+        constant = flow.once_a_round and flow.rounds_at_rest >= ROUNDS_AT_REST
+        # a user's law may have a function ``update``, which changes the numbers that it keeps
+        constant = constant and flow.update_at == 0
+        if flow.active and (not constant or flow.in_slow_start or flow.detection_in > 0.0):
             return False
     return True
 

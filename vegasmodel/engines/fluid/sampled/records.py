@@ -96,7 +96,7 @@ class Sender:
     undetected: float  # number of lost packets of which the sender has not heard, k
     lost: float  # packets lost so far
     detection_in: float  # round trips until it hears of its losses; 0: there are none
-    hears_in: float  # RED: seconds until then
+    hears_in: float  # RED: seconds until it hears of its losses
     recovery_left: float  # round trips that the recovery still takes
     holes: float  # round trips in which this recovery sends lost packets again
     later_delay: float  # queueing delay of the packets sent after the lost one; NEVER: not known
@@ -199,8 +199,8 @@ class LinkState:
     red_waiting: float  # RED: packets that wait in or after a burst; 0: as many as ``delay`` says
     red_part: float  # RED: part of the next packet that has arrived
     red_count: float  # RED: packets since the last drop, or since p rose above 0; -1: p is 0
-    red_passes: float  # RED: probability that it would have dropped none of these packets
-    red_gap: float  # RED: when this probability falls to this random number, it drops a packet
+    red_passes: float  # RED: probability that it would have dropped none of ``red_count`` packets
+    red_gap: float  # RED: it drops a packet when ``red_passes`` falls to this random number
     ordered_until: float  # RED: time until which packets arrive block by block (``blocks.py``)
     draws: int  # number of random numbers drawn so far
     drops: int  # number of drops that ``march`` has not yet counted as steps
