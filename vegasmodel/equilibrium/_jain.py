@@ -309,7 +309,9 @@ def _families(limits: _Limits) -> tuple[Bools, NDArray[np.intp]]:
     """
     n = limits.x.size
     base = limits.rtt + limits.x if limits.linux else limits.x
-    # 1/phi = y + y^2/base falls with x and with the base, so these four orders fix that of l and u
+    # At the backlog e, a flow has the rate e phi (``_Limits.phi``). If y is the queueing delay less
+    # x, 1/phi is y + y^2/base in Linux and y otherwise. It falls as x or the base rises. So an
+    # order that sorts x, the base and both edges also sorts l_i and u_i.
     order = np.lexsort((base, limits.b, limits.a, limits.x))[::-1]
     if all(np.all(np.diff(v[order]) <= 0) for v in (limits.x, limits.a, limits.b, base)):
         # in family k the first k flows of the order are at the upper edge, the next one may vary

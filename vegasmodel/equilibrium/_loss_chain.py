@@ -150,6 +150,7 @@ class Chain:
             after_fast = after_timeout
         else:
             [after_fast] = self._after_cut((growth,))
+            # packets of the round trips without growth, and of those of the recovery
             packets = self.law.idle_rounds * self.after_cut
             packets = packets + self._recovery_rounds() * np.maximum(self.after_cut - 1, 0)
             after_fast = after_fast + packets * rtt(self.after_cut)

@@ -195,9 +195,10 @@ def apply_due_events(flows: Flows, senders: Senders, t: float, cuts: np.ndarray)
             senders.window[i] = max(senders.window[i] * flows.decrease[i], flows.min_window[i])
             senders.in_slow_start[i] = False
             senders.recovery_until[i] = t + flows.recovery[i] * flows.rtt[i]
+            # packets that arrive at the queue until then were sent before the cut
             senders.same_loss_until[i], senders.loss_heard[i] = t + senders.forward_delay[i], np.inf
             cuts[i] += 1
-        # a step ends at each of these times
+        # a step ends at each of these times; in its first RTT a flow sends its initial window
         for time in (
             flows.start[i], flows.start[i] + flows.rtt[i], flows.stop[i], senders.loss_heard[i],
             senders.recovery_until[i], senders.same_loss_until[i],

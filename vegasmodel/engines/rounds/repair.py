@@ -100,8 +100,8 @@ def send_lost_or_wait(f: Sender, holes: Floats, free: float, acks: float, end: f
     the time at which the last of ``acks`` ACKs arrives.
 
     If the lost packets lie in several ranges, one call of ``send_in_recovery`` may send fewer than
-    ``free`` packets. If ``acks`` is 1, this function then sets the time at which the rest follows:
-    when the access link has sent the packets of this call.
+    ``free`` packets. The rest follows at ``f.wait_ends``, when the access link has sent the packets
+    of this call. The function sets this time only if ``acks`` is 1.
     """
     if f.paced_recovery or not waits_first(f, acks):
         before = f.pipe

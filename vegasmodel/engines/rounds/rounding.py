@@ -60,9 +60,10 @@ def roundings(scenario: Scenario, members: list[Member], network: Routes) -> Flo
     scale = UNIT / links["capacity"].max() / 2.0**-44
 
     def rounded(delays: Floats) -> Floats:
-        """The ``delays``, in seconds, with the enlarged rounding errors of ns-2's clock.
+        """The ``delays``, in seconds, with ``scale`` times the rounding errors of ns-2's clock.
 
-        Row k of the result is for the same period of time as row k of the table of ``roundings``.
+        The clock rounds to multiples of its unit. Row k of the result is for the period of time in
+        which this unit is ``units[k]``, in seconds.
         """
         found: Floats = delays + scale * (np.rint(delays / units) * units - delays)
         return found

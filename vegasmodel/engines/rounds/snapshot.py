@@ -276,7 +276,7 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
     numbers that tell how the simulation goes on: those of the flows, then those of the queues. If
     the array ``out`` is too short, the remaining numbers are counted but not written.
     """
-    ago = 0.0  # ``AGO`` times the longest of the flows' last RTTs, seconds
+    ago = 0.0  # seconds after which the exact time of an event is assumed not to matter
     for i in range(net.flows.shape[0]):
         ago = max(ago, AGO * net.flows[i].rtt_last)
     now, n = Now(time, ago, capacity), 0

@@ -443,7 +443,8 @@ def packets_arriving(flow: Sender, now: LinkState, before: float, W: float, h: f
     """The packets of the flow that reach the queue in a step of ``h`` seconds, without bursts.
 
     They are one packet for each ACK, and those by which the window has grown in this step. ``W``
-    was the window, and ``before`` the number of packets in flight, when the step began.
+    was the window, and ``before`` the number of packets in flight, when the step began. In a slow
+    start at RED, ``double_in_trains`` has counted both kinds of packets in ``train_sent``.
     """
     if flow.train_sent != 0.0 or comes_in_trains(flow):
         return flow.train_sent

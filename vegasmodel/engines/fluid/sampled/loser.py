@@ -211,7 +211,8 @@ def loser_of_mixed(
             return grew  # one ACK released both packets
         i, j = victim(flows, now), victim(flows, now)  # the flows of two random packets
         # Two packets of different RTTs meet with a probability (``mixing``). Two packets of equal
-        # RTTs meet if they arrive between the same two departures from the queue.
+        # RTTs meet if they arrive between the same two departures from the queue. They have left
+        # the queue at different times. So if they meet, the whole parts of ``a`` and ``b`` differ.
         if differ(flows[i].rtt, flows[j].rtt, now, link):
             if draw(now) < mixing(flows[i], flows[j], link):
                 return later(flows, i, j, now, link)
