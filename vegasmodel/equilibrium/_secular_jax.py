@@ -280,7 +280,11 @@ def _gap(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any, top: Any, present: A
     ceiling = 2.0 * alpha.sum(-1) / c
 
     def rough(g: Any) -> Any:
-        """At the gap g: R and -R' of ``kernel.rough_sums``, and the excess of all rates over c."""
+        """At the gap g: R and -R' of ``kernel.rough_sums``, and the excess of all rates over c.
+
+        In the papers R leaves out the flows with the largest over-estimate, whose rates have the
+        sum ``pole``/g. In Linux it contains all flows. An absent flow has alpha = 0.
+        """
         y = jnp.where(present, g[..., None] + d, 1.0)
         if linux:
             base = rtt + x

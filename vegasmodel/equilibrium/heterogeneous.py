@@ -280,7 +280,7 @@ class _Network:
             np.array(np.broadcast_to(np.asarray(v, dtype=np.float64), (n,)))
             for v in (flows.rtt, flows.edge, flows.over_estimate)
         )
-        # the factor by which a loss multiplies each flow's window
+        # the factor by which a loss multiplies each flow's window (``Flows.decrease``)
         vegas = np.isin(self.law, ("vegas", "vegas-linux"))
         decrease = np.where(vegas, 0.75, 0.5) if flows.decrease is None else flows.decrease
         decrease = np.broadcast_to(np.asarray(decrease, dtype=np.float64), (n,))

@@ -353,6 +353,7 @@ def in_equilibrium(
     rtt = flows.rtt + s
     rate, p = W / rtt, float(drop_probability(drops, c * s))
     backlog_share = np.maximum(s - x, 0.0) / np.where(flows.backlog_over_base, flows.rtt + x, rtt)
+    # the two points in time: a sender looks back by one RTT, so 4 RTTs are ample
     time = np.array([-4.0 * float(rtt.max()), 0.0])
     arrived = rate * (time[:, None] - forward_delay)
     past.time[:2], past.delay[:2], past.exit[:2], past.mean[:2] = time, s, time + s, c * s

@@ -129,7 +129,7 @@ def fast_retransmit(f: Sender, end: float) -> None:
 
 
 @jit
-def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
+def _duplicate_of_cubic(f: Sender, holes: Floats, now: float, end: float) -> None:
     """Process a duplicate ACK for ns-2's CUBIC: it may begin a recovery, and packets may leave.
 
     A recovery begins if the first missing packet counts as lost (``scoreboard.known_lost``). If the
@@ -260,7 +260,7 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
         sample(f, f.rtt_last, end, f.acked, acks)
     f.dupacks += acks
     if f.counts_places:  # ns-2's CUBIC: how far a packet is below the highest SACKed one decides
-        _count_places(f, holes, now, end)
+        _duplicate_of_cubic(f, holes, now, end)
         return end
     # seconds from the sending of the first missing packet to that of the last of these packets
     later = p.sent_at - holes[f.first_hole, SENT_AT]
@@ -468,7 +468,7 @@ def _leave_recovery(f: Sender, holes: Floats, end: float) -> bool:
 
     Returns whether the sender knows that further packets are lost. Linux then begins another
     recovery at once (``more_known_lost``). ns-2's CUBIC begins it only when the next duplicate ACK
-    arrives (``_count_places``).
+    arrives (``_duplicate_of_cubic``).
     """
     if f.restarts_rounds:
         f.round_end, f.round_start = f.next, end  # Vegas begins a new round trip after the loss

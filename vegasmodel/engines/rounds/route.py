@@ -57,10 +57,10 @@ DISCIPLINES = MappingProxyType({"droptail": DROPTAIL, "red": RED, "rd": DROPTAIL
 class Hop(NamedTuple):
     """One queue on the path of one flow, which the flow's data packets or its ACKs cross.
 
-    The fields other than ``queue`` become those of the same name in ``state.Hop``.
+    The fields become those of the same name in ``state.Hop``.
     """
 
-    queue: int  # index of the queue
+    link: int  # index of the queue
     data: bool  # data cross it, not ACKs
     last: bool  # the next stop is the sender
     precedes: bool  # an arrival comes before a departure of the same instant
@@ -295,8 +295,7 @@ def _hop_records(
             paths[key] = _path(scenario, member, queues, capacity)
         rows += [(i, *hop) for hop in paths[key]]
     hops = np.zeros(len(rows), HOP)
-    names = ("flow", "link", *Hop._fields[1:])
-    for name, column in zip(names, zip(*rows, strict=True), strict=True):
+    for name, column in zip(("flow", *Hop._fields), zip(*rows, strict=True), strict=True):
         hops[name] = column
     return hops, np.array(first)
 
@@ -321,7 +320,7 @@ def _path(
     ties = link_stack(scenario).scheduled_ties and member.flow.delay_noise == 0.0
     return [
         Hop(
-            queue=k,
+            link=k,
             data=data,
             last=j == len(stops) - 1,
             # ns-2 schedules an arrival when the packet enters the last wire, and a departure when
