@@ -66,16 +66,18 @@ def design(
     ``solutions`` their ends.  An interval may reach to an end of the searched range.  What lies
     beyond the range, or between two values tried, is not known.
 
-    ``verify`` has the names of other models and simulators, or is one name. Each of them is
-    evaluated at each solution. One that takes only whole numbers for the field is evaluated at the
-    nearest whole number. A solution's ``achieved`` is the quantity as ``model`` predicts it, and
-    its ``verified`` has the values by the other models. If these differ from ``achieved`` by more
-    than 10 % of the target (or ``within``, if that is more), its ``note`` says so. If one of them
-    differs by more than the whole target, the value is no solution: ``rejected`` of the result has
-    it. (If the results scatter, this holds only if the 95 % confidence intervals do not explain the
-    difference. And a value at which the other model meets the bound, too, is a solution.) An
-    interval is left out if both of its ends are rejected. If the scenario has random elements and
-    gives no number of runs, ns-2 and ns-3 make at least 3 runs to verify a solution.
+    ``verify`` is the name of another model or simulator, or a list of such names. Each is evaluated
+    at each solution, or at the nearest whole number if it takes only whole numbers for the field.
+    If the scenario has random elements and gives no number of runs, ns-2 and ns-3 make at least 3
+    runs. A solution's ``achieved`` is the quantity by ``model``, and its ``verified`` has the
+    quantities by the other models:
+
+    - If one of these differs from ``achieved`` by more than 10 % of the target (or ``within``, if
+      that is more), the solution's ``note`` says so.
+    - If one differs by more than the whole target, the value is no solution: ``rejected`` of the
+      result has it. But it stays a solution if the 95 % confidence intervals may explain the
+      difference, or if the target is a bound that the other model meets, too.
+    - An interval is left out if both of its ends are rejected.
 
     With several runs, ``achieved_se`` and ``verified_se`` are the standard errors of ``achieved``
     and ``verified``.  If half the width of a 95 % confidence interval is more than ``within`` times
