@@ -15,13 +15,14 @@ __all__ = ["sentences"]
 def sentences(scenario: Scenario, points: Sequence[Mapping[str, Any]]) -> list[str]:
     """What ``predict`` says about keys without effect at each of ``points``.
 
-    A point maps the names of varied fields, such as ``flow.reno.alpha``, to their values.
-    ``points`` are the one with the least values of all fields and the one with the greatest. A key
-    may have an effect at some of the points only, for example one of RED at large buffers: there is
-    no sentence about such a key. The sentences about RED have the buffer and the threshold in them.
-    So if both points have the same sentence, it is true of all points between them. Points whose
-    values are not allowed together are left out. If the congestion control varies, the result is
-    empty, because it decides which keys have an effect.
+    A point maps the names of varied fields, such as ``flow.reno.alpha``, to their values. The
+    caller gives two points of a study: the one with the least values of all fields, and the one
+    with the greatest. A sentence is returned only if ``predict`` says it at both. It is then true
+    of all points between them, too: whether a key of RED has an effect depends on the buffer and a
+    threshold, but the sentence has their values in it, so they are the same at both points.
+
+    A point whose values are not allowed together is left out. If the congestion control varies, the
+    result is empty, because it decides which keys have an effect.
     """
     if any(name.endswith(".law") for point in points for name in point):
         return []
