@@ -276,8 +276,9 @@ class _Passes(PassManager):  # type: ignore[misc]  # Numba has no types
 
     def _runPass(self, _: int, compiler_pass: Any, state: Any) -> None:
         """Run one compiler pass."""
-        # A function that creates no arrays (``nrt`` is false) needs no lifetimes of variables. Type
-        # inference is an exception: it compiles other functions, which may create arrays.
+        # Numba frees an array after the last use of its variable. It need not search for that use
+        # if the function creates no arrays (``nrt`` is false). Type inference is an exception: it
+        # compiles other functions, which may create arrays.
         spared = not state.flags.nrt and not isinstance(compiler_pass, Typing)
         lifetimes: AbstractContextManager[None] = without_lifetimes() if spared else nullcontext()
         with global_compiler_lock, lifetimes:

@@ -87,13 +87,14 @@ def _lag(scenario: Scenario, link: Link) -> float:
 
 
 def _at_receivers(scenario: Scenario, link: Link) -> float:
-    """The longest wait, in seconds, of a packet that has crossed ``link`` at an access link behind.
+    """The longest time, s, for which a packet waits at its receiver's access link.
 
-    A flow's packets come from its sender's access link at most at the rate of this access link. But
-    the queues on the path can let them out closer together: in a time t they let out at most the
-    packets that came in a time t + w, where w is the longest wait in these queues. So at the
-    receiver's access link, which has the same rate, a packet waits for at most w. If the access
-    link is faster than the slowest link of the path, no packet waits there.
+    Only packets that cross ``link`` count. The sender and the receiver of a flow have access links
+    of the same rate. The sender's link spaces the packets so that the receiver's link could send
+    each of them at once. But the queues on the path can let packets out closer together: in a time
+    t at most those that came in a time t + w, where w is the longest wait in these queues. So at
+    the receiver's access link a packet waits for at most w. If the access link is at least as fast
+    as the slowest link of the path, no packet waits there.
     """
     slow = [
         scenario.path(group)
