@@ -340,14 +340,14 @@ def class_shares(scenario: Scenario, link: Link, way: str) -> Iterator[tuple[flo
 
 
 def bytes_per_turn(scenario: Scenario, link: Link, way: str) -> int:
-    """How many bytes a class with half of a Rate-Delay link's capacity sends per round in ns-2.
+    """How many bytes a class with half of a Rate-Delay link's capacity sends per turn in ns-2.
 
-    ns-2 serves the two classes by weighted round robin.  If this number is b, a class with the
-    share s of the capacity may send 2 s b bytes in each round.  The shares are exact if each class
-    may send at least one packet (the scenario's largest) per round.  The result is the smallest
-    whole number b for which each class may always send one packet per round.
+    In ns-2 the two classes send in turn (weighted round robin).  If this number is b, a class with
+    the share s of the capacity may send 2 s b bytes in each of its turns.  The shares are exact if
+    each class may send at least one packet (the scenario's largest) per turn.  The result is the
+    smallest whole number b for which this is always so.
 
-    A larger number has a drawback.  If a class may send more bytes per round than its buffer holds,
+    A larger number has a drawback.  If a class may send more bytes per turn than its buffer holds,
     it runs out of packets and does not use its share.
     """
     largest = max(scenario.size_of(group) for group in scenario.flows)
