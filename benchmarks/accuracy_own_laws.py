@@ -52,29 +52,32 @@ MODELS = ("rounds", "fluid")
 
 
 def _htcp_round(f: Any) -> tuple[float, ...]:
-    """The law's stored numbers after a round trip, in the order of ``state``.
+    """The numbers that the law H-TCP stores, after a round trip, in the order of ``state``.
 
-    The law H-TCP stores the largest RTT so far and the largest filtered throughput since the last
-    loss.  An RTT that exceeds the largest by more than 20 ms does not count, as in ``measure_rtt``
-    of Linux.
+    - ``most_rtt``: the largest RTT so far, s.  An RTT that exceeds it by more than 20 ms does not
+      count, as in ``measure_rtt`` of Linux.
+    - ``rate``: the filtered throughput, pkt/s, and ``most_rate``: the largest since the last loss.
+      The filter gives the newest value a weight of a quarter.  It begins anew in the first three
+      round trips after a loss.
+    - ``factor``, ``old_rate`` and ``adapts`` change only at losses (``_htcp_loss``).
     """
     most, rate = max(f.most_rtt, f.base_rtt), f.window / f.rtt
     if most < f.rtt <= most + 0.02:
         most = f.rtt
-    if f.elapsed <= 3.0 * f.base_rtt:  # just after the cut
+    if f.elapsed <= 3.0 * f.base_rtt:  # seconds since the last loss
         return most, f.factor, rate, rate, f.old_rate, f.adapts
     rate = (3.0 * f.rate + rate) / 4.0
     return most, f.factor, rate, max(f.most_rate, rate), f.old_rate, f.adapts
 
 
 def _htcp_loss(f: Any) -> tuple[float, ...]:
-    """The law's stored numbers at a loss, in the order of ``state``.
+    """The numbers that the law H-TCP stores at a loss, in the order of ``state``.
 
-    The law H-TCP chooses the factor by which it multiplies the window, as in ``htcp_beta_update``
-    of Linux.  The factor is baseRTT over the largest RTT, within 0.5 .. 0.8, if the throughput is
-    steady: at this loss and at the one before, it was within 20 % of that at the loss before it.
-    Otherwise, and if baseRTT is at most 10 ms, the factor is 0.5.  H-TCP also makes the
-    stored largest RTT smaller, so that old RTTs are forgotten.
+    H-TCP chooses ``factor``, by which the loss multiplies the window, as ``htcp_beta_update`` of
+    Linux does.  If the throughput is steady, the factor is baseRTT over the largest RTT, but at
+    least 0.5 and at most 0.8.  Otherwise, and if baseRTT is at most 10 ms, it is 0.5.  The
+    throughput is steady if at each of the last two losses it was within 20 % of that at the loss
+    before.  H-TCP also makes the stored largest RTT smaller, so that old RTTs are forgotten.
     """
     # whether the throughput is steady at this loss; ``adapts`` says whether it was at the last one
     steady = 0.8 * f.old_rate <= f.most_rate <= 1.2 * f.old_rate

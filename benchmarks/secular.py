@@ -187,8 +187,8 @@ def speed() -> None:
     def loop(cases: int) -> None:
         """Solve the first ``cases`` cases one by one with SciPy's ``brentq``.
 
-        The unknown is the gap g = Delta - max x, at which the rates alpha_i/(g + max x - x_i) add
-        up to the capacity.
+        The unknown is g = q - max x, where q is the queueing delay at which the rates
+        alpha_i/(q - x_i) = alpha_i/(g + max x - x_i) add up to the capacity.
         """
         for a, v, capacity in zip(alpha[:cases], x[:cases], c[:cases], strict=True):
             d = v.max() - v
