@@ -28,17 +28,17 @@ def settles(scenario: Scenario) -> Assumption:
     smaller. (If the links of its path give it different shares, the smallest one counts.) Let n be
     the number of the flow's round trips from its start to the end of the warm-up.
 
-    The assumption fails if, for some flow,
+    The assumption fails if at least one of these statements is true of some flow:
 
-    - n < log2(W/w): slow start at most doubles the window per round trip, so it cannot reach W, or
-    - the flow grows until it loses a packet, and no buffer on its path can be full by the end of
-      the warm-up (``_fills_late``), or
-    - all flows keep the same backlog, as Vegas does, and n < W - s, where s is the window that slow
-      start can reach (``_slow_start_reaches``): from s on, a window grows by a packet per round
-      trip, or
-    - NewReno cannot repair the losses of its slow start by the end of the warm-up: the time that
-      this takes is at least ``_first_repair``, or
-    - a window that a loss has cut cannot grow back by the end of the warm-up: this takes
+    - n < log2(W/w). Slow start at most doubles the window per round trip, so it cannot reach W.
+    - The flow grows until it loses a packet, and no buffer on its path can be full by the end of
+      the warm-up (``_fills_late``).
+    - All flows keep the same backlog, as Vegas does, and n < W - s. Here s is the window that slow
+      start can reach (``_slow_start_reaches``). From s on, a window grows by a packet per round
+      trip.
+    - NewReno cannot repair the losses of its slow start by the end of the warm-up. The time that
+      this takes is at least ``_first_repair``.
+    - A window that a loss has cut cannot grow back by the end of the warm-up. This takes
       ``_time_after_loss``.
 
     It also fails if short flows bring more packets than a link can send (``_overloaded``).
@@ -47,8 +47,8 @@ def settles(scenario: Scenario) -> Assumption:
     packet per round trip takes up to W round trips.
 
     For a flow that starts after the warm-up, the tests look at the time until the flow's stop
-    instead, and the last two tests are left out. If the assumption does not fail by the
-    other tests, the result is ``None``.
+    instead, and the last two tests are left out. If the assumption does not fail by the remaining
+    tests, the result is ``None``.
     """
     if detail := _overloaded(scenario):
         return Assumption(NAME, False, detail)
