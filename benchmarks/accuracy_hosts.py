@@ -4,10 +4,16 @@
     python -m benchmarks.accuracy_hosts --kinds small --cases 12 --seed 7 --each
 
 The networks are those of ``benchmarks.accuracy`` with the default ``send_jitter``.  There are five
-kinds: ``waits`` adds nothing else, in ``delayed`` receivers delay their ACKs, ``noise`` adds noise
-of 0.1 to 3 ms to the propagation delay, ``small`` has buffers of 2 to 8 packets, and ``access`` has
-access links that carry from a fifth of the fair share to twice the link's capacity.  ns-2 runs 5
-times with starts jittered by up to 0.5 s.  A model runs as often, with its own random draws.
+kinds of cases:
+
+- ``waits`` adds nothing else.
+- ``delayed``: receivers delay their ACKs.
+- ``noise``: the propagation delay has random noise of 0.1 to 3 ms.
+- ``small``: the buffer has 2 to 8 packets.
+- ``access``: access links carry from a fifth of the fair share to twice the link's capacity.
+
+ns-2 runs 5 times.  In each run, each flow starts later by a random time of up to 0.5 s.  A model
+runs as often, with random numbers of its own.
 
 The error of a model in a case is the NRMSE: the root mean square error of the flows' throughputs,
 divided by their mean.  For each kind the table has the mean error over the cases, and the largest.

@@ -4,12 +4,15 @@
 
 Each case has one flow, which is alone on its link. The congestion control law is drawn at random,
 and so are the capacity (300 to 3000 pkt/s), the RTT (30 to 200 ms), the buffer (20 to 80 packets)
-and the loss probability. There are eight cases for each range of the loss probability. The error is
-|model/ns-2 - 1|, where both are mean throughputs. For ns-2 this is the mean over 5 runs of 300 s,
-which the benchmark makes. Where packets are lost often, single timeouts of up to 64 s make a run's
-throughput uncertain, so from a loss of 3 % on ns-2 and the simulators run 40 times. "unreported" is
-the largest error of a prediction that reports no broken assumption; assumptions on the number of
-runs and on the start times do not count. ``random-loss`` makes no prediction for CUBIC.
+and the loss probability. There are eight cases for each range of the loss probability.
+
+The error is |model/ns-2 - 1|, where both are mean throughputs. The benchmark runs ns-2 5 times for
+300 s. If packets are lost often, single timeouts of up to 64 s make the throughput of a run
+uncertain. So from a loss probability of 3 % on, ns-2 and the simulators run 40 times.
+
+The column "unreported" has the largest error of a prediction that reports no broken assumption.
+Assumptions on the number of runs and on the start times do not count. ``random-loss`` makes no
+prediction for CUBIC.
 """
 
 from __future__ import annotations

@@ -2,12 +2,17 @@
 
     python -m benchmarks.accuracy_networks [--cases N] [--kind NAME]
 
-The random cases are of these kinds: parking lots of 2 or 3 drop-tail or RED links, with Vegas alone
-or Vegas beside Reno; Rate-Delay services with the ratios of flows of ``podlesny``, or with flows of
-any law in both classes; traffic in both directions, also with receivers that delay ACKs; flows with
-different packet sizes.  ns-2 is run anew with 5 seeds and starts jittered by up to 1 s.  The errors
-are the NRMSE of the groups' mean throughputs.  For each kind the output is their median, root mean
-square and largest value, the CPU time of a run of the model, and the elapsed time of a run of ns-2.
+The random cases are of these kinds:
+
+- parking lots of 2 or 3 drop-tail or RED links, with Vegas alone or with Vegas beside Reno;
+- Rate-Delay services, with the ratios of flows of the paper ``podlesny``, or with flows of any law
+  in both classes;
+- traffic in both directions, also with receivers that delay their ACKs;
+- flows with different packet sizes.
+
+ns-2 runs 5 times, with random start times of up to 1 s.  The error of a case is the NRMSE of the
+groups' mean throughputs.  For each kind the output has the median, the root mean square and the
+largest of these errors, the CPU time of a run of ``rounds``, and the elapsed time of a run of ns-2.
 """
 
 from __future__ import annotations

@@ -95,9 +95,9 @@ def ask(
 def main() -> None:
     """Print for each scenario of ``CASES`` what the model's first answers cost in CPU seconds.
 
-    A line has the seconds of a first process, the part of them that compiles, the seconds of a
-    second process, which uses the compiled code of the first, and those of a loop that shows the
-    machine's speed (``pace``).
+    A line has the seconds of a first process, and the part of them that compiles.  Then it has the
+    seconds of a second process, which uses the compiled code of the first, and those of a loop that
+    shows the machine's speed (``pace``).
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
