@@ -188,10 +188,12 @@ def _table(cycles: tuple[LimitCycle | None, ...], n: int) -> tuple[Floats, Float
 
     ``cycles`` has the steady state that each random start leads to.  A start is a choice of start
     times, initial windows and a seed.  The results are the throughputs [start, flow], and the
-    features and their standard errors [start, feature].  The function ``linked`` compares steady
-    states by their features: each flow's throughput divided by the mean throughput of all flows and
-    starts, the logarithm of the period (0 if there is none), and the index of the kind in
-    ``KINDS``.  A start without a result has NaN everywhere.
+    features and their standard errors [start, feature].  A start without a result has NaN
+    everywhere.  The function ``linked`` compares steady states by their features.  These are
+
+    - each flow's throughput, divided by the mean throughput of all flows and starts;
+    - the logarithm of the period (0 if there is none);
+    - the index of the kind in ``KINDS``.
     """
     rates, spread = np.full((2, len(cycles), n), np.nan)  # ``spread``: their standard errors
     period_and_kind = np.full((len(cycles), 2), np.nan)  # features that have no standard error

@@ -177,9 +177,12 @@ def _notes_on_solutions(
 ) -> list[str]:
     """Notes for a search that has found solutions.
 
-    They say, in this order: at how many tried values the model has no result; at which values the
-    scatter of runs may hide another solution; at which solutions assumptions of the model do not
-    hold; and whether one of the models ``verifiers`` runs another Vegas than the model.
+    They say, in this order:
+
+    - at how many tried values the model has no result;
+    - at which values the scatter of runs may hide another solution;
+    - at which solutions assumptions of the model do not hold;
+    - whether one of the models ``verifiers`` runs another Vegas than the model.
     """
     broken = [
         f"{f'{each.value:.6g} {each.unit}'.strip()}: these assumptions of {tried.model} do not "

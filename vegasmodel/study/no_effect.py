@@ -18,8 +18,9 @@ def sentences(scenario: Scenario, points: Sequence[Mapping[str, Any]]) -> list[s
     A point maps the names of varied fields, such as ``flow.reno.alpha``, to their values. The
     caller gives two points of a study: the one with the least values of all fields, and the one
     with the greatest. A sentence is returned only if ``predict`` says it at both. It is then true
-    of all points between them, too: whether a key of RED has an effect depends on the buffer and a
-    threshold, but the sentence has their values in it, so they are the same at both points.
+    of all points between them, too. For example, the buffer and a threshold decide whether a key of
+    RED has an effect. A sentence about such a key contains both numbers. So if the sentences are
+    equal at both points, neither number varies.
 
     A point whose values are not allowed together is left out. If the congestion control varies, the
     result is empty, because it decides which keys have an effect.

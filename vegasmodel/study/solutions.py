@@ -130,10 +130,10 @@ class Design(Shown):
     - where the scatter of runs may hide another solution,
     - which assumptions of ``model`` do not hold at a solution.
 
-    ``rejected`` has the values at which ``model`` meets the target, but another model predicts
-    a quite different quantity: the quantities by the two models differ by more than the target's
-    value, and by more than the scatter of runs explains.  For example, the target is a share of
-    0.3, and the other model predicts a share of 0.7.  These values do not count as solutions.
+    ``rejected`` has the values at which ``model`` meets the target, but another model predicts a
+    quite different quantity.  For example, the target is a share of 0.3, and the other model
+    predicts a share of 0.7.  The quantities by the two models differ by more than the target's
+    value, and by more than the scatter of runs explains.  These values do not count as solutions.
     ``Solution.rejected_by`` names the other models.
     """
 
