@@ -489,6 +489,10 @@ def catching_up() -> Derivation:
     There are more Reno than Vegas sources. As Reno fills the queue, Vegas's equilibrium window
     falls. Each Vegas source gives up only one packet per round trip, so its window lags behind. The
     window has caught up after t round trips.
+
+    At first the Vegas windows add up to V, and the queue is q. In t round trips V falls by
+    n_vegas t packets, and q grows by (n_reno - n_vegas) t. By equation (7), (V - h) q is the same
+    in each equilibrium. So Vegas is in equilibrium again when this product has its first value.
     """
     line = sp.Eq((V - h - n_vegas * t) * (q + (n_reno - n_vegas) * t), (V - h) * q)
     [lag] = sp.solve(line, t)  # t is positive, so the root 0 is not among them
