@@ -405,7 +405,8 @@ def main() -> None:
         again(runs, keys, options.fresh)
         return
     if options.measure or options.refine:
-        for refine in (False, True)[: 1 + options.refine]:
+        # cases without a stored run come first: only stored cases can be refined
+        for refine in (False, True) if options.refine else (False,):
             measure(
                 refine=refine,
                 processes=options.processes,

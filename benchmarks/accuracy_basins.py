@@ -111,9 +111,11 @@ def answer(text: str, model: str, starts: int, seed: int, threads: int) -> Basin
 def multistable(measured: Basins) -> bool:
     """Whether a case is multistable: every outcome has less than nine tenths of the starts.
 
-    ``measured`` has the outcomes in ns-2.  Compared with itself, ``agreement`` counts them.
+    ``measured`` has the outcomes in ns-2.  ``agreement`` counts the starts that lead to each
+    outcome; it takes two models, so here ``measured`` stands for both.
     """
-    return bool(agreement(measured, measured).counts[1].max() < 0.9 * measured.answered)
+    starts_of_outcomes, _ = agreement(measured, measured).counts
+    return bool(starts_of_outcomes.max() < 0.9 * measured.answered)
 
 
 class Case(NamedTuple):

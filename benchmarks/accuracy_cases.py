@@ -141,9 +141,9 @@ def round_numbers(rng: Rng) -> Scenario:
     while True:
         capacity = float(rng.choice((1.0, 2.0, 4.0, 5.0, 8.0, 10.0, 20.0))) * 1e6 / 8000.0
         rtt = float(rng.choice((20, 30, 40, 50, 60, 80, 100, 120))) / 1000.0
-        pipe = round(capacity * rtt, 9)
-        buffer = round(pipe * float(rng.choice((0.25, 0.5, 1.0, 2.0))))
-        if pipe == round(pipe) and buffer >= 5:
+        path_holds = round(capacity * rtt, 9)  # packets: the bandwidth-delay product
+        buffer = round(path_holds * float(rng.choice((0.25, 0.5, 1.0, 2.0))))
+        if path_holds == round(path_holds) and buffer >= 5:
             break
     groups = (
         Flow("vegas", rtt, alpha=1.0, beta=3.0, variant="ns2", send_jitter=0.0),

@@ -137,9 +137,12 @@ def _within_chance(values: Sequence[Value], printed: Value) -> bool:
     That is within two standard errors of the difference between one run and the mean.  The result
     is false if some value is no number, but a truth value or ``None``.
     """
-    numbers = [value for value in (*values, printed) if isinstance(value, float | int)]
-    # a bool is an int of Python, too
-    if len(numbers) <= len(values) or any(isinstance(value, bool) for value in numbers):
+    numbers = [
+        value
+        for value in (*values, printed)
+        if isinstance(value, float | int) and not isinstance(value, bool)
+    ]
+    if len(numbers) < len(values) + 1:  # some value or the printed one is no number
         return False
     *runs, target = map(float, numbers)
     chance = 2 * float(np.std(runs, ddof=1)) * (1 + 1 / len(runs)) ** 0.5

@@ -236,7 +236,8 @@ def sudden_changes() -> list[Record]:
 def _by_link(kind: Discipline, runs: Runs) -> Floats:
     """Vegas's throughput over NewReno's on each link with queues of the kind ``kind``, [runs, 5].
 
-    Each throughput is that of a flow over all links plus that of a flow over this link alone.
+    Each throughput is that of a flow over all links plus that of a flow over this link alone.  The
+    ratio is one of bytes: a packet of NewReno has ``SIZE_RATIO`` times the bytes of one of Vegas.
     """
     scenario = parking_lot(kind)
     found = runs.groups(scenario).throughput

@@ -274,16 +274,19 @@ def _use_of_link(runs: Runs) -> Found:
     ns-3.  The result's detail has those with CBQ, in ns-2, at the scale of our runs and at the
     paper's.
     """
-    scenario = dumbbell(3 * FLOWS_PER_CLASS, FLOWS_PER_CLASS)
-    capacity = scenario.links[0].capacity
-    found, by_cbq = (  # [runs, NewReno and Vegas]: number of flows times the rate of one
-        100 * np.array([3 * FLOWS_PER_CLASS, FLOWS_PER_CLASS]) * rates[:, :2] / capacity
-        for rates in (runs.with_router(scenario).throughput, runs.groups(scenario).throughput)
-    )
-    full = full_three()
-    at_full = runs.groups(full).throughput[:, :2] / full.links[0].capacity * [300, 100]
+
+    def percent(scenario: Scenario, found: Groups) -> Floats:
+        """The percentage of the link that all flows of each law use, [run, NewReno and Vegas]."""
+        flows = [group.count for group in scenario.flows[:2]]
+        return 100 * found.throughput[:, :2] * flows / scenario.links[0].capacity
+
+    scenario, full = dumbbell(3 * FLOWS_PER_CLASS, FLOWS_PER_CLASS), full_three()
+    found = percent(scenario, runs.with_router(scenario))
     # ns-2's NewReno packets are larger by SIZE_RATIO, so they take more of the link
-    cbq, cbq_full = (use.mean(axis=0) * [SIZE_RATIO, 1.0] for use in (by_cbq, 100 * at_full))
+    cbq, cbq_full = (
+        percent(each, runs.groups(each)).mean(axis=0) * [SIZE_RATIO, 1.0]
+        for each in (scenario, full)
+    )
     text = (
         f"By CBQ in ns-2 {cbq[0]:.1f} and {cbq[1]:.1f}, in one run at full scale "
         f"{cbq_full[0]:.1f} and {cbq_full[1]:.1f}."

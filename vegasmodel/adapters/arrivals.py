@@ -204,6 +204,7 @@ def quasi_static(
         newcomer = Newcomer(float(x[i]), float(rtt[i]), float(gamma[i]))
         delays, earlier = (before.delay, after.delay), None
         if i:
+            # a flow without a range reduces its window as soon as the delay grows
             kept_windows = np.where(has_range[:i], before.windows, np.inf)
             earlier = Earlier(upper[:i], kept_windows, x[:i], rtt[:i], c)
             shrink = settling.lag(earlier, newcomer, delays, float(stack.doubling))
@@ -243,7 +244,8 @@ def _passes_edge(
     stack = STACKS[flow.variant]
     if stack.real_numbers or rest.skips_slow_start(flow, stack):
         return False
-    gamma = newcomer.gamma + stack.above_beta  # ns-2 rounds the backlog
+    # ns-2 rounds the backlog to whole packets, so slow start ends only half a packet above gamma
+    gamma = newcomer.gamma + stack.above_beta
     if earlier is not None:
         return settling.overstep(earlier, replace(newcomer, gamma=gamma), delays) > 1.0
     # the flow is alone: its bandwidth-delay product and its queue in the steady state, packets

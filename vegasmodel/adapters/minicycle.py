@@ -100,7 +100,8 @@ def steady(
     computed only for those values. ``losers`` says which flows lose packets at an overflow
     (``minicycle.solve``).
     """
-    cycle = _from_start(scenario, values, losers, np.asarray(1.0))
+    any_start = np.asarray(1.0)  # packets
+    cycle = _from_start(scenario, values, losers, any_start)
     # the entries for which there are many steady cycles; these are solved again, from Vegas's
     # window at the start
     many = cycle.vegas_range[..., 0] < cycle.vegas_range[..., 1]
