@@ -46,6 +46,7 @@ from vegasmodel.metrics import Floats
 # The phases of a cycle: the queue is empty ("fill"); then Vegas grows, holds its window, shrinks
 # too slowly, follows the upper curve, and no longer reacts because the buffer is full ("overflow").
 PHASES = ("fill", "grow", "hold", "lag", "follow", "overflow")
+FOLLOW = PHASES.index("follow")  # of the phases only this one has windows that are not linear
 
 
 @dataclass(frozen=True)
@@ -248,17 +249,18 @@ def cycle(path: Path, V_N: Floats) -> Sums:
     V_1, R_1 = path.cut * V_N, R_N / 2  # and the windows just after the loss
     N = 1 + (R_N - R_1) / n_R  # mini-cycles; in each, Reno's windows grow by n_R packets
     length, mu_duration, mu_queue = _filling(M, B, course)
-    # the phase "follow", number 4 in PHASES counted from 0, in which V is not linear
-    length[..., 4], mu_duration[..., 4], mu_queue[..., 4], V_follow = _following(
-        path, course.queue[..., 3], course.queue[..., 4]
-    )
+    q_d, q_e = course.queue[..., 3], course.queue[..., 4]  # where "follow" begins and ends
+    follow_length, follow_duration, follow_queue, follow_V = _following(path, q_d, q_e)
+    length[..., FOLLOW], mu_duration[..., FOLLOW] = follow_length, follow_duration
+    mu_queue[..., FOLLOW] = follow_queue
     # The integrals of V over the phases; where V is linear, they are areas of trapezoids. In each
     # sum, half of the first and of the last mini-cycle is added (see the module's docstring).
     sent_V = (course.V[..., :-1] + course.V[..., 1:]) / 2 * length
-    sent_V[..., 4] = V_follow
-    first, final = np.maximum(V_1 + R_1, M), M + B + 1  # max(W, mu T) there
+    sent_V[..., FOLLOW] = follow_V
+    # max(W, mu T) in the first and in the last mini-cycle, where W is the sum of all windows
+    first, final = np.maximum(V_1 + R_1, M), M + B + 1
     mu_duration[..., 0] += first / 2
-    mu_duration[..., 5] += final / 2
+    mu_duration[..., -1] += final / 2
     grown = np.cumsum(length, axis=-1) * n_R[..., None]  # growth of R from the start
     misfit = np.abs(length.sum(axis=-1) - (N - 1)) / N
     return Sums(

@@ -58,10 +58,11 @@ def reckoned(
     # windows in the place of alpha, and -d in that of x. A flow without window has no term in it.
     state = secular.balance(W, -d, c)
     delay = np.where(full, np.maximum(state.delay, 0.0), 0.0)
-    # the rate W/RTT, times RTT - baseRTT, times RTT/baseRTT in Linux
-    y = delay[..., None] - x
-    factor = 1.0 + y / (d + x) if find(variant).backlog_over_base else 1.0
-    return W / (d + delay[..., None]) * y * factor, delay
+    rates = W / (d + delay[..., None])
+    measured = delay[..., None] - x  # the queueing delay that a flow measures: RTT - baseRTT
+    # RTT/baseRTT in Linux, which divides by baseRTT where the papers divide by the RTT
+    factor = 1.0 + measured / (d + x) if find(variant).backlog_over_base else 1.0
+    return rates * measured * factor, delay
 
 
 @same_kind
@@ -124,10 +125,11 @@ def level(
     )
     if delay.ndim != 1:
         raise FieldError("delays", f"shape {delay.shape}", "numbers in one row")
-    y = delay - x[flow]
-    factor = 1.0 + y / (d[flow] + x[flow]) if find(variant).backlog_over_base else 1.0
+    measured = delay - x[flow]  # the queueing delay that the flow measures: RTT - baseRTT
+    # RTT/baseRTT in Linux, which divides by baseRTT where the papers divide by the RTT
+    factor = 1.0 + measured / (d[flow] + x[flow]) if find(variant).backlog_over_base else 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        rate = edge / (y * factor)
-    rate = np.where((y > 0) & (rate <= c), rate, np.nan)
+        rate = edge / (measured * factor)
+    rate = np.where((measured > 0) & (rate <= c), rate, np.nan)
     rates = np.stack([rate, c - rate] if flow == 0 else [c - rate, rate], axis=-1)
     return rates * (d + delay[:, None])

@@ -120,9 +120,10 @@ def convergence_regions(
 
 
 def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
-    """The plane of a scenario's two flows; ``FieldError`` unless the scenario has such flows.
+    """What ``convergence_regions`` must know about the scenario's two Vegas flows and their link.
 
-    ``x`` are the over-estimates of baseRTT, s, or ``None`` for those of the scenario.
+    ``x`` are the over-estimates of baseRTT, s, or ``None`` for those of the scenario. Raises
+    ``FieldError`` unless the scenario has two Vegas flows of one variant on one link.
     """
     expect(scenario)
     members = scenario.members

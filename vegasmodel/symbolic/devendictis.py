@@ -457,11 +457,15 @@ def held() -> Derivation:
     From the last loss until Vegas stops, Vegas and Reno grow for the same number of round trips.
     This gives a quadratic equation. Its unknown is v = V - h.
     """
-    v = sp.Symbol("v", positive=True)  # V - h
-    edge = X / v  # the queue at which Vegas stops
-    grown = (v + h) * (1 - lam) / n_vegas  # mini-cycles from the loss to the edge, by Vegas
-    reno = (M + edge - (v + h) - (M + B + 1 - (v + h)) / 2) / n_reno  # and by Reno
-    equal = sp.Eq(grown, reno)
+    v = sp.Symbol("v", positive=True)
+    vegas = v + h  # V: at the loss, and also when Vegas stops growing
+    reno_at_loss = M + B + 1 - vegas  # all windows add up to M + B + 1 at a loss
+    reno_at_stop = M + X / v - vegas  # by (7) the queue is X/v when Vegas stops
+    # the number of round trips from the last loss until Vegas stops, by Vegas's growth and by
+    # Reno's; the last loss has multiplied V by lambda, and halved Reno's windows
+    by_vegas = (1 - lam) * vegas / n_vegas
+    by_reno = (reno_at_stop - reno_at_loss / 2) / n_reno
+    equal = sp.Eq(by_vegas, by_reno)
     quadratic = sp.numer(sp.together(equal.lhs - equal.rhs))
     return Derivation(
         NO_NUMBER, "0", premises=(equal,), derived=sp.expand(quadratic / (2 * n_vegas))
