@@ -176,15 +176,15 @@ def install(place: Path) -> Path:
     (package,) = venv.glob("lib/python*/site-packages/vegasmodel")
     for file in package.rglob("*.py"):  # compiled code is valid only for sources of the same time
         shutil.copystat(ROOT / "vegasmodel" / file.relative_to(package), file)
-    take_over(ROOT / "vegasmodel", package)
+    copy_compiled_code(ROOT / "vegasmodel", package)
     libraries = Path(sysconfig.get_path("purelib"))
     for folder in package.parent.iterdir():
         if folder.is_dir() and folder != package:
-            take_over(libraries / folder.name, folder)
+            copy_compiled_code(libraries / folder.name, folder)
     return venv / "bin" / "python"
 
 
-def take_over(source: Path, target: Path) -> None:
+def copy_compiled_code(source: Path, target: Path) -> None:
     """Copy the bytecode and the machine code of a package to another copy of the package.
 
     ``source`` and ``target`` are the folders of the two copies.

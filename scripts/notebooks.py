@@ -61,12 +61,12 @@ def run(path: Path) -> tuple[float, str | None]:
         resources={"metadata": {"path": OUT}},
         extra_arguments=["--log-level=ERROR", "--HistoryManager.enabled=False"],  # share nothing
     )
-    client.widget_registry["@jupyter-widgets/output"]["OutputModel"] = Screen
+    client.widget_registry["@jupyter-widgets/output"]["OutputModel"] = SilentOutput
     try:
         client.execute()
     except (CellExecutionError, CellTimeoutError, RuntimeError) as error:  # last: a dead kernel
         return time.perf_counter() - began, f"{path.name}\n{error}"
-    still(notebook)
+    replace_widgets(notebook)
     nbformat.write(notebook, OUT / path.name)
     set_formulas(notebook)
     page, _ = HTMLExporter().from_notebook_node(notebook, {"metadata": {"name": path.stem}})
@@ -90,7 +90,7 @@ def typeset(found: re.Match[str]) -> str:
     return mathml(shown or within, block=bool(shown))
 
 
-class Screen(OutputWidget):
+class SilentOutput(OutputWidget):
     """An output widget that does not send its state to the kernel; no notebook here needs that.
 
     nbclient sends it on the socket on which it waits for the cell's reply.  If the reply is already
@@ -101,35 +101,38 @@ class Screen(OutputWidget):
         """Send nothing."""
 
 
-def still(notebook: Any) -> None:
+def replace_widgets(notebook: Any) -> None:
     """Replace each widget by its sliders' values and its output, because a page has no kernel."""
     widgets = notebook.metadata.pop("widgets", {}).get(STATE, {}).get("state", {})
     for cell in notebook.cells:
         shown: list[Any] = []
         for output in cell.get("outputs", []):
             view = output.get("data", {}).get(WIDGET)
-            shown += [output] if view is None else frozen(widgets, view["model_id"])
+            shown += [output] if view is None else values_and_outputs(widgets, view["model_id"])
         if "outputs" in cell:
             cell.outputs = shown
 
 
-def frozen(widgets: dict[str, Any], identity: str) -> list[Any]:
-    """A line with the values of a widget's sliders, followed by the outputs inside the widget."""
+def values_and_outputs(widgets: dict[str, Any], identity: str) -> list[Any]:
+    """A line with the values of a widget's sliders, followed by the outputs inside the widget.
+
+    ``widgets`` has the state of each widget of the notebook, by its identity.
+    """
     model = widgets[identity]
     kind, state = model["model_name"], model["state"]
     if kind == "OutputModel":
         return [nbformat.from_dict(output) for output in state["outputs"]]
     children = [child.removeprefix("IPY_MODEL_") for child in state.get("children", [])]
-    found = [output for child in children for output in frozen(widgets, child)]
-    places = [where(widgets[c]["state"]) for c in children if widgets[c]["model_name"] in SLIDERS]
-    if places:
-        text = "Sliders, to be moved in Jupyter: " + ", ".join(places)
+    found = [output for child in children for output in values_and_outputs(widgets, child)]
+    sliders = [widgets[c]["state"] for c in children if widgets[c]["model_name"] in SLIDERS]
+    if sliders:
+        text = "Sliders, to be moved in Jupyter: " + ", ".join(map(slider_value, sliders))
         found.insert(0, nbformat.v4.new_output("stream", name="stdout", text=text + "\n"))
     return found
 
 
-def where(state: dict[str, Any]) -> str:
-    """A slider's name and value."""
+def slider_value(state: dict[str, Any]) -> str:
+    """A slider's name and value, such as ``alpha = 3``."""
     if "index" in state:
         return f"{state['description']} = {state['_options_labels'][state['index']]}"
     return f"{state['description']} = {state['value']:g}"

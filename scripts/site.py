@@ -111,16 +111,16 @@ def command(above: click.Context, name: str) -> str:
 
 
 def models() -> str:
-    """The page of all models: equations, hypotheses, source and accuracy."""
+    """The page of all models: equations, assumptions, source and accuracy."""
     parts = [
-        "# Models\n\nWhat `vegasmodel explain MODEL` prints.  A hypothesis has the name under "
-        "which an answer says that it does not hold.  [The models and their "
-        "equations](../models.md) puts them into context.\n"
+        "# Models\n\nThis page has what `vegasmodel explain MODEL` prints about each model.  If an "
+        "assumption does not hold in a scenario, the model's prediction names it.  [The models and "
+        "their equations](../models.md) explains the equations.\n"
     ]
     for name, known in EXPLANATIONS.items():
         parts.append(f"## `{name}`\n\n{known.title[0].upper()}{known.title[1:]}.\n")
         parts.append("```text\n" + "\n".join(known.equations) + "\n```\n")
-        parts.append("| hypothesis | meaning |\n| --- | --- |")
+        parts.append("| assumption | meaning |\n| --- | --- |")
         parts += [f"| `{key}` | {said} |" for key, said in known.hypotheses.items()]
         parts.append(f"\nSource: {known.source}.  Accuracy: {known.accuracy}.\n")
     return "\n".join(parts)

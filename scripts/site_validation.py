@@ -23,19 +23,24 @@ CACHE = ROOT / "out" / "validation.json"
 ENGINES = {"ns2": "ns-2", "linux": "the Linux kernel"}
 HEAD = """# How near the models come
 
-Every model is asked about every scenario of which a measurement is stored in the package, and its
-throughputs are compared.  The error is the root mean square over the flows, divided by the mean
-throughput (NRMSE).  Where a scenario breaks a hypothesis of the model, the answer says so; such
-answers have columns of their own.  `bands` predicts a range for each throughput, of which the
-middle is compared.
-`make docs` computes this page anew.  Most of these scenarios were known while the models were
-built; [accuracy on drawn cases](accuracy.md) tells how the simulators do
-on cases that nobody had seen.
+The package has stored measurements of many scenarios.  This page compares every model with each of
+them.  The error of a prediction is the root mean square error over the flows' throughputs, divided
+by the mean throughput (NRMSE).  If an assumption of the model does not hold in a scenario, the
+prediction says so; such predictions have columns of their own.  `bands` predicts a range for each
+throughput, of which the middle is compared.
+
+`make docs` computes this page anew.  We knew most of these scenarios while we built the models.
+[Accuracy in random networks](accuracy.md) has the errors of the simulators in networks that nobody
+had seen.
 """
 
 
 class Case(NamedTuple):
-    """One model's answer to one measured scenario; ``error``: NRMSE of the throughputs."""
+    """A model's prediction for a measured scenario, and its error.
+
+    ``error`` is the NRMSE of the throughputs: the root mean square error over their mean.
+    ``broken`` has the names of the model's assumptions that do not hold.
+    """
 
     engine: str
     run: str  # the stored run's name: scenarios may share theirs
@@ -67,9 +72,13 @@ def page() -> tuple[str, dict[str, bytes]]:
 
 
 def table(found: Iterable[Case], measured: int) -> str:
-    """A table with a row for each model: answers whose hypotheses all hold, and other answers."""
+    """A table with a row for each model.
+
+    Half of the columns are for the scenarios in which all of the model's assumptions hold, half for
+    the others. ``measured`` is the number of all scenarios.
+    """
     rows = [
-        "| model | answered | hypotheses hold | mean error | largest | one is broken | mean error "
+        "| model | answered | assumptions hold | mean error | largest | one does not | mean error "
         "| largest |",
         "| --- " + "| ---: " * 7 + "|",
     ]

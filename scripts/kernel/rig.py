@@ -44,7 +44,7 @@ SETTINGS = {  # of the three namespaces only
 }
 VEGAS = Path("/sys/module/tcp_vegas/parameters")
 CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-AT_ONCE = "100gbit"  # of a queue that only keeps the order: 0.12 us a packet
+AT_ONCE = "100gbit"  # rate of a queue that keeps packets in order but hardly delays them: 0.12 us
 REORDERED = ("TCPSACKReorder", "TCPRenoReorder", "TCPTSReorder")  # of /proc/net/netstat
 # A token bucket may save tokens for this time, s, beside those of one packet: a timer of the kernel
 # that is late by up to so much then does not slow the link.
@@ -153,7 +153,12 @@ class Network:
         return False
 
     def _pair(self, here: tuple[str, str], there: tuple[str, str], name: str, mtu: int) -> None:
-        """Make a veth pair between two (namespace, device); each frame carries one packet."""
+        """Make a link, a veth pair, between two devices; each frame carries one packet.
+
+        ``here`` and ``there`` are the two, each as (namespace, device). ``name`` is the part of
+        their Ethernet addresses that differs from link to link. ``mtu`` is the largest IP
+        packet in bytes.
+        """
         new = ["link", "add", here[1], "address", f"02:00:00:{name}:01", "mtu", str(mtu)]
         peer = ["name", there[1], "address", f"02:00:00:{name}:02", "mtu", str(mtu)]
         run("ip", "-n", here[0], *new, "type", "veth", "peer", *peer, "netns", there[0])
