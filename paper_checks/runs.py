@@ -24,7 +24,7 @@ from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Red, Scenario
 from vegasmodel.support.files import atomic_write
 
-__all__ = ["FILE", "Groups", "Measured", "NoRun", "Runs", "mean_and_range"]
+__all__ = ["FILE", "Groups", "Measured", "NoRun", "Runs", "largest_swing", "mean_and_range"]
 
 FILE = Path(__file__).with_name("reference.json")
 ROUTER_RUNS = 3  # at most so many runs of ns-3: one takes half a minute of processor time
@@ -59,6 +59,12 @@ class Measured:
     def jain(self) -> Floats:
         """Jain's index of each run."""
         return np.array([jain(row) for row in self.throughput])
+
+
+def largest_swing(found: Measured) -> float:
+    """By how many packets a window moves, from its least to its largest: the most of all flows."""
+    _, least, largest = found.window
+    return float((largest - least).max())
 
 
 @dataclass(frozen=True, eq=False)

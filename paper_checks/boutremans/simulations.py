@@ -39,7 +39,7 @@ from paper_checks.checks import (
     rises,
     rounding,
 )
-from paper_checks.runs import Measured, Runs
+from paper_checks.runs import Measured, Runs, largest_swing
 from vegasmodel.metrics import Floats, jain
 
 D = 0.2  # s, the propagation delay of all sources
@@ -316,15 +316,13 @@ def _windows_in_ns2(noise: float, runs: Runs) -> str:
     ns-2 rounds Diff, the backlog that a source computes, before it compares it with alpha and beta.
     ``noise`` is the standard deviation of the random part of the delay, s.
     """
-    # rows: mean, least, largest
-    window = runs(joining(n=20, alpha=3.0, beta=3.0, noise=noise)).window
-    largest_swing = float((window[2] - window[1]).max())
-    if largest_swing == 0:
+    swing = largest_swing(runs(joining(n=20, alpha=3.0, beta=3.0, noise=noise)))
+    if swing == 0:
         return (
             "In ns-2 2.35 no window moves: it rounds Diff, so a window stays at any backlog in a "
             "range of one packet."
         )
-    return f"In ns-2 2.35, which rounds Diff, a window moves by up to {largest_swing:g} packets."
+    return f"In ns-2 2.35, which rounds Diff, a window moves by up to {swing:g} packets."
 
 
 def _similar_amplitudes(noise: float, runs: Runs) -> Found:
@@ -483,8 +481,7 @@ def _oscillate_only_with_equal_thresholds(noise: float, runs: Runs) -> Found:
         joining(n=10, alpha=1.0, beta=1.0, noise=noise),
         joining(n=10, alpha=1.0, beta=3.0, known=True, noise=noise),
     )
-    # rows 1 and 2 of ``window``: the least and the largest
-    ns2 = [float((measured.window[2] - measured.window[1]).max()) for measured in map(runs, cases)]
+    ns2 = [largest_swing(runs(case)) for case in cases]
     return Found(
         bool(moving.min() == 1 and resting.max() == 0),
         detail=f"With alpha = beta = 1, 3 and 5 at least {moving.min():.0%} of the windows go up "

@@ -356,7 +356,8 @@ def slope(f: Callable[[float], float], at: float) -> float:
 def sensitivity(i: int, k: int, x: Floats = X) -> float:
     """The relative change of source i's rate per second of x_k, (d rate_i/d x_k)/rate_i, in 1/s.
 
-    Solutions of equation (6) are differentiated numerically.
+    x_k is the over-estimate of source k's baseRTT, s, an entry of ``x``. Solutions of equation (6)
+    are differentiated numerically.
     """
 
     def rate(value: float) -> float:
@@ -433,16 +434,19 @@ def _large_for_late_pairs() -> Found:
     x_i < x_k it must be larger than with i and k exchanged.  Where x_i > x_k it must be less than
     half of the largest value.  Its values are computed by numerical differentiation.
     """
-    late = recursion(20)
-    size = np.array([[-sensitivity(i, k, late) for k in range(20)] for i in range(20)])
-    below, above = np.triu(size, 1), np.tril(size, -1)  # pairs with x_i < x_k, with x_i > x_k
-    i, k = np.unravel_index(int(np.argmax(below)), below.shape)
-    ordered = bool(np.all(below[np.triu_indices(20, 1)] > above.T[np.triu_indices(20, 1)]))
-    only = bool(above.max() < 0.5 * below.max())
+    x = recursion(20)  # the over-estimates; they grow from source to source
+    size = np.array([[-sensitivity(i, k, x) for k in range(20)] for i in range(20)])
+    # [i, k] the values for x_i < x_k, that is i < k, and for x_i > x_k; all others are 0
+    smaller_x_i, larger_x_i = np.triu(size, 1), np.tril(size, -1)
+    i, k = np.unravel_index(int(np.argmax(smaller_x_i)), size.shape)
+    pairs = np.triu_indices(20, 1)
+    ordered = bool(np.all(smaller_x_i[pairs] > larger_x_i.T[pairs]))
+    most, most_elsewhere = smaller_x_i.max(), larger_x_i.max()
+    only = bool(most_elsewhere < 0.5 * most)
     return Found(
-        (int(i), int(k)) == (18, 19) and below.max() > above.max() and ordered and only,
-        detail=f"Largest {below.max():.2f} 1/s, for i = {i + 1} and k = {k + 1}; where x_i > x_k "
-        f"up to {above.max():.2f}; for i = 5 and k = 10 {below[4, 9]:.2f}.",
+        (int(i), int(k)) == (18, 19) and most > most_elsewhere and ordered and only,
+        detail=f"Largest {most:.2f} 1/s, for i = {i + 1} and k = {k + 1}; where x_i > x_k "
+        f"up to {most_elsewhere:.2f}; for i = 5 and k = 10 {smaller_x_i[4, 9]:.2f}.",
         missing="What size is 'significant' decides. (8) is largest for the last two sources, and "
         "for each pair larger where x_i < x_k; but where x_i > x_k it reaches half of the largest "
         "value."
@@ -456,9 +460,10 @@ def derivatives() -> list[Record]:
 
     The rates are those of equation (5) at the queueing delay Delta that solves (6). (7) is the
     relative change of source i's rate with its own over-estimate x_i, and (8) that with the
-    over-estimate x_k of another source. (9) is that with Delta.
+    over-estimate x_k of another source. (9) is that with Delta. Let y_j be Delta - x_j, and S the
+    sum of 1/y_j^2 over all sources but i. Then (7) is y_i S/(1 + y_i^2 S), and (9) is -1/y_i.
     """
-    y = delay(X) - X  # Delta - x_j of each source j
+    y = delay(X) - X
     i, k = 1, 2  # counted from 0: the paper's sources 2 and 3
     S = float(np.sum(np.delete(1 / y**2, i)))  # over all sources j but i
     y_j = np.delete(y, k)  # for all sources j but k

@@ -8,8 +8,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-import numpy as np
-
 from paper_checks.checks import Found, Record, from_printed_numbers, rounding
 from paper_checks.devendictis.hypotheses import cut
 from paper_checks.evaluation.figures import (
@@ -26,7 +24,7 @@ from paper_checks.evaluation.figures import (
 from paper_checks.evaluation.red import SETTINGS, with_each_red
 from paper_checks.evaluation.scenes import pair, single
 from paper_checks.evaluation.tables import CAPACITY, COUNTED_SECONDS, TABLE_2, TABLE_4, red
-from paper_checks.runs import Runs
+from paper_checks.runs import Runs, largest_swing
 from paper_checks.spread import (
     MAJORITY_NOTE,
     for_each_seed,
@@ -47,10 +45,7 @@ def _largest_oscillation(runs: Runs) -> Found:
     The figures differ in X, the delay of the second source's last link.
     """
     found = [
-        max(  # rows 1 and 2 of ``window`` have each source's least and largest window
-            float(np.ptp(runs(one).window[1:], axis=0).max())
-            for one in one_scenario_per_seed(same_law("vegas", X))
-        )
+        max(largest_swing(runs(one)) for one in one_scenario_per_seed(same_law("vegas", X)))
         for X in (1e-3, 22e-3)
     ]
     return Found(found, detail="At X of 1 and 22 ms.")

@@ -129,7 +129,11 @@ CAPTION = f"{N} Vegas sources that join a 1 Mbit/s link every 2 s, alpha = beta 
 
 
 def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]], runs: Runs) -> str:
-    """The text; ``by_alpha`` has ``_rates`` and ``_over_estimates`` for each alpha."""
+    """The page's text, with its tables in Markdown.
+
+    ``by_alpha`` has for each alpha the sources' rates and their over-estimates of baseRTT. Each of
+    the two is a list: by ns-2, by ``rounds`` and by two theories (``NAMES``).
+    """
 
     def errors_of(results: list[Floats]) -> list[float]:
         """The NRMSE of ``rounds`` and of both theories against ns-2, the first of ``results``."""

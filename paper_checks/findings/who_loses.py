@@ -5,7 +5,6 @@ By hypothesis 5 of De Vendictis and Baiocchi both do.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -127,10 +126,11 @@ def _text(found: Results) -> str:
         for name, column in zip(NAMES[1:], errors.T, strict=True)
     ]
     buffers = [f"buffer of {B:.0f}" for B in found.buffers[large]]
-    # of the last three forms of the model: mean error at buffers of 20 and 30 packets
-    mean_errors = [float(errors[1:, k].mean()) for k in (2, 3, 4)]
-    # the part of the error that each of the two changes of the model removes
-    removed = [1 - after / before for before, after in itertools.pairwise(mean_errors)]
+    # mean errors at buffers of 20 and 30 packets, of the last three forms of the model; the second
+    # of them has one change of the model, the third has both
+    unchanged, with_one, with_both = errors[1:, -3:].mean(axis=0)
+    # the part of the error that each change removes
+    removed = (1 - with_one / unchanged, 1 - with_both / with_one)
     return f"""Hypothesis 5 of the paper `devendictis` (De Vendictis and Baiocchi) says that one
 Vegas and one Reno source both lose a packet each time the buffer overflows. The formulas of the
 paper depend on this hypothesis. For example, they contain the factor 3/4, by which Vegas multiplies
