@@ -84,7 +84,7 @@ def _tsang(runs: Runs) -> list[Picture]:
             "packets, rule as printed": (delays, [_replayed(x2, alpha, beta) for x2 in delays]),
         }
         if name == "table 3":  # the table has the inverse ratio
-            marks["print"] = (delays, [1 / TABLE_3[int(x2)][4] for x2 in delays])
+            marks["print"] = (delays, [1 / TABLE_3[int(x2)].ratio for x2 in delays])
         figure = plots.curves(
             models,
             marks,

@@ -99,7 +99,7 @@ def _rows(runs: Runs) -> np.ndarray:
         rates_1_3, rates_2_2 = runs(with_1_3).mean, runs(with_2_2).mean
         rows.append(
             [
-                TABLE_3[x2][4],
+                TABLE_3[x2].ratio,
                 _replayed(x2),
                 rates_1_3[0] / rates_1_3[1],
                 _theory(x2, with_1_3, runs),

@@ -22,7 +22,7 @@ from paper_checks.findings.page import Page, table
 from paper_checks.podlesny.scenes import figure_1
 from paper_checks.runs import Runs
 from paper_checks.spread import SEEDS
-from paper_checks.tsang.scenes import X2_IN_MS, two_connections
+from paper_checks.tsang.scenes import FROM_10_MS, X2_IN_MS, two_connections
 from vegasmodel.metrics import Floats, jain
 from vegasmodel.plots.style import BLACK, BLUE, DASHES, GREY, figure, legend, tidy
 from vegasmodel.predictor import predict
@@ -222,7 +222,7 @@ CONCLUSIONS = (
         "alpha 1, beta 3: of two Vegas connections, the one with the longer delay gets less (in "
         "how many of 11 cases)",
         printed="11",
-        scenes=tuple(two_connections(x2) for x2 in X2_IN_MS[:-2]),
+        scenes=tuple(two_connections(x2) for x2 in FROM_10_MS),
         numbers=_longer_loses,
         holds=lambda x: x[0] == 11,
     ),

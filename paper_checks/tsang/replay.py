@@ -72,6 +72,8 @@ class Network:
         self.now = 0.0  # s
         self.forward = Wire(SHARED, USUAL_DELAY)  # R1 to R2, for data
         self.backward = Wire(SHARED, USUAL_DELAY)  # R2 to R1, for ACKs
+        # a heap; of each event: its time, its number, the function to call, and the function's
+        # argument, the number of a packet
         self._events: list[tuple[float, int, Callable[[int], None], int]] = []
         self._scheduled = 0  # number of events so far
 

@@ -8,12 +8,20 @@ from pathlib import Path
 from paper_checks.topology import USUAL_DELAY, link_by_link
 from vegasmodel.scenario import Scenario, load
 
-__all__ = ["BITS_PER_PACKET", "CAPACITY", "X2_IN_MS", "base_rtt", "two_connections"]
+__all__ = [
+    "BITS_PER_PACKET",
+    "CAPACITY",
+    "FROM_10_MS",
+    "X2_IN_MS",
+    "base_rtt",
+    "two_connections",
+]
 
 BITS_PER_PACKET = 8000.0
 CAPACITY = 1.5e6 / BITS_PER_PACKET  # pkt/s
 # x2, the delay of the second connection's last link, in ms and in the order of the paper's tables
 X2_IN_MS = (110, 100, 90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 1)
+FROM_10_MS = tuple(x2 for x2 in X2_IN_MS if x2 >= 10)
 # s, of a data packet and its ACK (4 % of its size) at the shared link and at two access links
 TRANSMISSION = 1.04 * BITS_PER_PACKET * (1 / 1.5e6 + 2 / 1e7)
 

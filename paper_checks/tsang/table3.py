@@ -12,31 +12,50 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from paper_checks.checks import Found, Record, from_printed_numbers, of_runs, rounding
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import START, replay
-from paper_checks.tsang.scenes import BITS_PER_PACKET, CAPACITY, X2_IN_MS, base_rtt, two_connections
+from paper_checks.tsang.scenes import (
+    BITS_PER_PACKET,
+    CAPACITY,
+    FROM_10_MS,
+    X2_IN_MS,
+    base_rtt,
+    two_connections,
+)
 from vegasmodel.metrics import jain
 
-# By x2 in ms: expected and actual rate of connection 1, the same of connection 2 (bit/s); ratio of
-# the two actual rates; Jain's index
+
+class Row(NamedTuple):
+    """A row of table 3 as it is printed; the rates of connections 1 and 2 are in bit/s."""
+
+    expected_1: float
+    actual_1: float
+    expected_2: float
+    actual_2: float
+    ratio: float  # actual_1 over actual_2
+    jains_index: float
+
+
+# by x2 in ms
 TABLE_3 = {
-    110: (2422285, 928571, 642586, 606382, 1.53, 0.965),
-    100: (2422285, 925824, 591103, 545454, 1.70, 0.931),
-    90: (2422285, 936107, 610550, 562500, 1.66, 0.941),
-    80: (2422285, 926507, 636363, 583333, 1.59, 0.953),
-    70: (2422285, 857142, 724137, 642623, 1.33, 0.980),
-    60: (2422285, 934407, 644480, 568965, 1.64, 0.945),
-    50: (2422285, 903420, 686436, 600000, 1.51, 0.962),
-    40: (2422285, 928996, 670091, 571428, 1.63, 0.946),
-    30: (2422285, 881562, 731605, 617647, 1.43, 0.970),
-    20: (2422285, 800000, 990379, 700000, 1.14, 0.996),
-    10: (2422285, 1000000, 755794, 500000, 2.00, 0.900),
-    5: (1816713, 750000, 1340183, 750000, 1.00, 1.000),
-    1: (1816713, 750000, 1816713, 750000, 1.00, 1.000),
+    110: Row(2422285, 928571, 642586, 606382, 1.53, 0.965),
+    100: Row(2422285, 925824, 591103, 545454, 1.70, 0.931),
+    90: Row(2422285, 936107, 610550, 562500, 1.66, 0.941),
+    80: Row(2422285, 926507, 636363, 583333, 1.59, 0.953),
+    70: Row(2422285, 857142, 724137, 642623, 1.33, 0.980),
+    60: Row(2422285, 934407, 644480, 568965, 1.64, 0.945),
+    50: Row(2422285, 903420, 686436, 600000, 1.51, 0.962),
+    40: Row(2422285, 928996, 670091, 571428, 1.63, 0.946),
+    30: Row(2422285, 881562, 731605, 617647, 1.43, 0.970),
+    20: Row(2422285, 800000, 990379, 700000, 1.14, 0.996),
+    10: Row(2422285, 1000000, 755794, 500000, 2.00, 0.900),
+    5: Row(1816713, 750000, 1340183, 750000, 1.00, 1.000),
+    1: Row(1816713, 750000, 1816713, 750000, 1.00, 1.000),
 }
 FROM_30_S = 30.0  # s: the windows have converged, and rates are averaged from here on
 TEN_S_AFTER_START = START + 10.0  # s: from here on means for ratio and index are taken
@@ -133,14 +152,15 @@ def _index(x2: int, runs: Runs) -> Found:
     begin earlier, if the other connection's packet is first at the shared link, by the printed
     rates, and by ns-2.
     """
-    _, first, _, second, *_ = TABLE_3[x2]  # the printed actual rates of both connections
+    row = TABLE_3[x2]
+    by_print = jain([row.actual_1, row.actual_2])
     ns2 = rounded(x2, alpha=1.0, beta=3.0, runs=runs)
     early = index(x2, since=START + 0.01)  # averages from 10 ms after the start on
     return Found(
         index(x2),
         detail=f"If averages begin at the printed 10 ms, {early:.4f}. With the longer connection's "
         f"packet first {index(x2, longer_first=True):.4f}. The printed rates, which are means of "
-        f"few decisions, have {jain([first, second]):.4f}. ns-2 2.35, which rounds the backlog, "
+        f"few decisions, have {by_print:.4f}. ns-2 2.35, which rounds the backlog, "
         f"has {ns2:.4f}, from 10 s on as well.",
     )
 
@@ -164,18 +184,18 @@ def derived() -> list[Record]:
     """
     found = []
     for x2 in X2_IN_MS:
-        _, first, _, second, ratio, printed = TABLE_3[x2]
+        row = TABLE_3[x2]
         found += [
             Record(
                 f"table 3, x2 = {x2} ms, ratio",
-                printed=ratio,
-                compute=from_printed_numbers(first / second),
+                printed=row.ratio,
+                compute=from_printed_numbers(row.actual_1 / row.actual_2),
                 tolerance=rounding(0.01),
                 note="From the printed actual rates. Tolerance: rounding of the print.",
             ),
             Record(
                 f"table 3, x2 = {x2} ms, index",
-                printed=printed,
+                printed=row.jains_index,
                 compute=partial(_index, x2),
                 tolerance=rounding(0.001),
                 note=f"Jain's index of the mean rates from 10 s after the start on: {NOT_10_MS} "
@@ -197,7 +217,7 @@ def window_and_base(x2: int) -> tuple[int, float]:
     whole number.  A baseRTT cannot be less than the RTT with empty queues.  So W is the smallest
     whole number with which W/rate is at least this RTT.
     """
-    rate = TABLE_3[x2][2] / BITS_PER_PACKET
+    rate = TABLE_3[x2].expected_2 / BITS_PER_PACKET
     window = math.ceil(rate * (base_rtt(x2) - 1e-6))  # 1 us: the rate is cut off to 1 bit/s
     return window, window / rate
 
@@ -212,7 +232,7 @@ def _over_estimates() -> Found:
     simulated = [(replay(x2)[1].base - base_rtt(x2)) / PACKET_TIME for x2 in X2_IN_MS]
     by_print, by_rule = (", ".join(f"{x:.2f}" for x in xs) for xs in (printed, simulated))
     # by how much the index changes if both connections know their least RTTs
-    changes = [abs(index(x2, known=True) - TABLE_3[x2][5]) for x2 in X2_IN_MS]
+    changes = [abs(index(x2, known=True) - TABLE_3[x2].jains_index) for x2 in X2_IN_MS]
     return Found(
         max(printed) < 0.01,
         detail=f"Over-estimates in packet times, from x2 = 110 ms to 1 ms: {by_print}; in our "
@@ -228,10 +248,10 @@ def backlogs(x2: int) -> tuple[float, float]:
     A backlog is (expected - actual) baseRTT, with the printed expected and actual rate.  Since
     expected = W/baseRTT, where W is the window, this is W (1 - actual/expected).
     """
-    expected1, actual1, expected2, actual2, _, _ = TABLE_3[x2]
-    W1 = round(expected1 / BITS_PER_PACKET * base_rtt(1))
+    row = TABLE_3[x2]
+    W1 = round(row.expected_1 / BITS_PER_PACKET * base_rtt(1))
     W2, _ = window_and_base(x2)
-    return W1 * (1 - actual1 / expected1), W2 * (1 - actual2 / expected2)
+    return W1 * (1 - row.actual_1 / row.expected_1), W2 * (1 - row.actual_2 / row.expected_2)
 
 
 def _backlogs() -> Found:
@@ -242,8 +262,8 @@ def _backlogs() -> Found:
     """
     every = [backlog for x2 in X2_IN_MS for backlog in backlogs(x2)]
     by_least_rtt = {
-        x2: (expected - actual) / BITS_PER_PACKET * base_rtt(x2)
-        for x2, (_, _, expected, actual, _, _) in TABLE_3.items()
+        x2: (row.expected_2 - row.actual_2) / BITS_PER_PACKET * base_rtt(x2)
+        for x2, row in TABLE_3.items()
     }
     outside = {x2: backlog for x2, backlog in by_least_rtt.items() if not 1 <= backlog <= 3}
     text = ", ".join(f"{b:.3f} at x2 = {x2} ms" for x2, b in outside.items()) or "none outside"
@@ -282,26 +302,30 @@ def implied() -> list[Record]:
 
 
 def _ratios(longer_first: bool) -> list[float]:
-    """Rate of the shorter over that of the longer connection, at each x2 of 10 ms and more.
+    """Rate of the shorter over that of the longer connection, at each x2 of ``FROM_10_MS``.
 
     ``longer_first`` says whether the longer one's first packet arrives first at the shared link.
     """
     found = []
-    for x2 in X2_IN_MS[:-2]:
+    for x2 in FROM_10_MS:
         shorter, longer = replay(x2, longer_first=longer_first)
         found.append(shorter.rate(FROM_30_S) / longer.rate(FROM_30_S))
     return found
 
 
 def _longer_gets_less(runs: Runs) -> Found:
-    """Whether the longer connection gets less if its last link has a delay x2 of 10 ms or more."""
+    """Whether the connection with the longer delay gets less, at each x2 of ``FROM_10_MS``.
+
+    The longer connection's first packet is the second at the shared link, as in table 3. The
+    result's detail also has the ratios if it is the first, and the number of cases in ns-2.
+    """
     ratios = _ratios(longer_first=False)
     text = ", ".join(f"{r:.2f}" for r in ratios)
     opposite = _ratios(longer_first=True)
     span = f"{min(opposite):.2f} to {max(opposite):.2f}"
     other = f"with the longer's packet first at R1, as in table 4, {span}"
-    means = [runs(two_connections(x2, warmup=FROM_30_S)).throughput[0] for x2 in X2_IN_MS[:-2]]
-    ns2 = sum(bool(first > second) for first, second in means)
+    by_ns2 = [runs(two_connections(x2, warmup=FROM_30_S)).throughput[0] for x2 in FROM_10_MS]
+    ns2 = sum(bool(shorter > longer) for shorter, longer in by_ns2)
     return Found(
         min(ratios) > 1,
         detail=f"Shorter over longer, x2 from 110 to 10 ms: {text}; {other}. By ns-2 2.35, which "
@@ -320,8 +344,8 @@ def conclusions() -> list[Record]:
     They are tested on the table's numbers, on our simulation packet by packet, and on ns-2. x2 is
     the delay of the longer connection's last link.
     """
-    indices = [TABLE_3[x2][5] for x2 in X2_IN_MS[:-2]]
-    ratios = [first / second for first, second in map(backlogs, X2_IN_MS[:-2])]
+    indices = [TABLE_3[x2].jains_index for x2 in FROM_10_MS]
+    ratios = [first / second for first, second in map(backlogs, FROM_10_MS)]
     return [
         Record(
             "section 3.2, the longer connection always loses from x2 = 10 ms on",
@@ -346,7 +370,7 @@ def conclusions() -> list[Record]:
         Record(
             "section 3.2, the bias does not always grow with the delay",
             compute=from_printed_numbers(
-                bool(np.any(np.diff([TABLE_3[x2][4] for x2 in X2_IN_MS]) > 0))
+                bool(np.any(np.diff([TABLE_3[x2].ratio for x2 in X2_IN_MS]) > 0))
             ),
             note="Of the printed ratios, one at some delay is larger than that at the next longer "
             "delay.",
@@ -356,8 +380,8 @@ def conclusions() -> list[Record]:
             printed=[10, 2.0],
             compute=from_printed_numbers(
                 [
-                    min(TABLE_3, key=lambda x2: jain([TABLE_3[x2][1], TABLE_3[x2][3]])),
-                    TABLE_3[10][1] / TABLE_3[10][3],
+                    min(TABLE_3, key=lambda x2: jain([TABLE_3[x2].actual_1, TABLE_3[x2].actual_2])),
+                    TABLE_3[10].actual_1 / TABLE_3[10].actual_2,
                 ]
             ),
             tolerance=1e-9,
