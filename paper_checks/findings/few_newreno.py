@@ -12,7 +12,14 @@ from typing import NamedTuple
 
 from paper_checks.findings.page import Page, table
 from paper_checks.podlesny import isolation
-from paper_checks.podlesny.changes import HALF_OF_NEWRENO, SETTINGS, rates
+from paper_checks.podlesny.changes import (
+    HALF_OF_NEWRENO,
+    NEWRENO,
+    SETTINGS,
+    VEGAS,
+    WRONGLY_MARKED,
+    rates,
+)
 from paper_checks.podlesny.experiments import RATIOS, RATIOS_IN_NS3, index, loss
 from paper_checks.podlesny.isolation import AT_FEW, fairness
 from paper_checks.podlesny.router import FLOWS_PER_CLASS, Compared, dumbbell
@@ -123,12 +130,12 @@ def _marked(runs: Runs) -> str:
     rows = []
     # ``wrongly_marked``: the numbers of NewReno and of Vegas flows with the wrong mark
     for who, wrongly_marked in CASES:
-        # groups of rightly marked flows: 0 NewReno, 1 Vegas; group 2 is wrongly marked
-        own, other = (1, 0) if wrongly_marked[1] else (0, 1)
+        # the law of the wrongly marked flows, and the law whose mark they have
+        own, other = (VEGAS, NEWRENO) if wrongly_marked[VEGAS] else (NEWRENO, VEGAS)
         for setting in SETTINGS:
             all_right = rates(dumbbell(), setting, runs).mean(axis=0)
             some_wrong = rates(dumbbell(masked=wrongly_marked), setting, runs).mean(axis=0)
-            cells = all_right[own], some_wrong[2], some_wrong[other]
+            cells = all_right[own], some_wrong[WRONGLY_MARKED], some_wrong[other]
             rows.append([who, setting, *(f"{rate:.1f}" for rate in cells)])
     return table(WRONG_MARKS, rows)
 
@@ -138,7 +145,8 @@ def _single(setting: str, runs: Runs) -> str:
 
     ``setting`` says which router or stand-in, and whether there are reverse flows.
     """
-    return ", ".join(f"{rate:.0f}" for rate in rates(dumbbell(masked=(1, 0)), setting, runs)[:, 2])
+    marked_as_vegas = rates(dumbbell(masked=(1, 0)), setting, runs)[:, WRONGLY_MARKED]
+    return ", ".join(f"{rate:.0f}" for rate in marked_as_vegas)
 
 
 def _one_way() -> str:

@@ -48,6 +48,8 @@ TRIED = "With RED's thresholds at a quarter and three quarters of the buffer:"
 # s, counted from the paper's 60th: before the change, just after it (Vegas has 5 times as many
 # flows), and when the rates have settled again
 INTERVALS = ((5.0, 20.0), (20.0, 25.0), (25.0, 40.0))
+# numbers of the groups of flows in ``dumbbell``; the third exists only if some marks are wrong
+NEWRENO, VEGAS, WRONGLY_MARKED = range(3)
 # names of the queues in texts
 NAMES = {"droptail": "DropTail", "red": "RED/ECN", "rd": "RD"}
 
@@ -80,8 +82,8 @@ def _index_before_and_after(runs: Runs) -> Found:
     The relative fairness is the throughput of a Vegas flow over that of a NewReno flow.  At the
     change, the number of Vegas flows rises to 5 times the number before.
     """
-    means = _indices("rd", runs, with_router=True).mean(axis=0)
-    return Found([float(means[0]), float(means[2])], detail=_indices_as_text(runs))
+    before, _, settled = _indices("rd", runs, with_router=True).mean(axis=0)
+    return Found([float(before), float(settled)], detail=_indices_as_text(runs))
 
 
 def _index_just_after(runs: Runs) -> Found:
@@ -152,7 +154,7 @@ def _advantage_after(runs: Runs) -> Found:
     low = _indices("red", runs).mean(axis=0)  # in each interval, with ns-2's own thresholds
     high = _indices("red-high", runs).mean(axis=0)  # with higher thresholds
     text = f"{_indices_as_text(runs)} {TRIED} {', '.join(f'{v:.2f}' for v in high)}."
-    return _if_thresholds_agree(bool(low[2] < 0.9), bool(high[2] < 0.9), text)
+    return _if_thresholds_agree(bool(low[-1] < 0.9), bool(high[-1] < 0.9), text)
 
 
 def _if_thresholds_agree(low: bool, high: bool, text: str) -> Found:
@@ -387,10 +389,9 @@ def gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str
     ``setting`` says whether the paper's router or class-based queueing (CBQ) runs, and whether
     there are reverse flows.  The second value is a text with both rates.
     """
-    # groups of flows: 0 NewReno, 1 Vegas, 2 those with a wrong mark
-    masked = rates(dumbbell(masked=(newreno, vegas)), setting, runs)[:, 2]
+    masked = rates(dumbbell(masked=(newreno, vegas)), setting, runs)[:, WRONGLY_MARKED]
     wrong = float(masked.mean())
-    right = float(rates(dumbbell(), setting, runs)[:, 0 if newreno else 1].mean())
+    right = float(rates(dumbbell(), setting, runs)[:, NEWRENO if newreno else VEGAS].mean())
     each = ", ".join(f"{rate:.0f}" for rate in masked)
     text = f"{setting} {wrong:.1f} pkt/s per flow (runs: {each}), marked right {right:.1f}"
     return wrong / right, text
@@ -434,12 +435,11 @@ def _could_gain(runs: Runs) -> Found:
     router in ns-2.  Its ``missing`` says why a failure would leave the question open: the paper
     says that a flow "could" gain, and we test only a few settings.
     """
-    # groups of flows: 0 NewReno, 1 Vegas, 2 masked flows
     rows, gains = [], []
     for setting in SETTINGS:
-        right = rates(dumbbell(), setting, runs)[:, 0]
+        right = rates(dumbbell(), setting, runs)[:, NEWRENO]
         for number in (1, HALF_OF_NEWRENO):
-            masked = rates(dumbbell(masked=(number, 0)), setting, runs)[:, 2]
+            masked = rates(dumbbell(masked=(number, 0)), setting, runs)[:, WRONGLY_MARKED]
             more, error = difference_and_error(masked, right)
             if setting != CBQ_WITH_REVERSE:
                 gains.append(more > 2 * error)

@@ -228,8 +228,14 @@ def scheduler() -> list[Record]:
     """The records of equations (5) to (7), by which the router shares the link between its queues.
 
     R is the queue for NewReno flows and D that for Vegas flows. L_R and L_D are the packets sent
-    from them. The equations are compared with the test in figure 2, by which the router chooses a
-    queue for each packet.
+    from them. With n_R and n_D flows and a link of capacity C, the equations are
+
+        lambda = L_D/L_R = n_D/(k n_R)         (5)
+        rate of R = C k n_R/(n_D + k n_R)      (6)
+        rate of D = C n_D/(n_D + k n_R)        (7)
+
+    They are compared with the test in figure 2, by which the router chooses a queue for each
+    packet.
     """
     # packets sent from R and from D: with 300 and 100 flows and k = 1, and with 100 each and k = 2
     L_R, L_D = dispatched(N_R, N_D, K)
