@@ -109,45 +109,37 @@ def _largest_error(source: int, printed: float, runs: Runs) -> Found:
     """
 
     def largest(
-        scenario_at: ScenarioAt, form: Form, without: tuple[float, ...]
-    ) -> list[tuple[float, float]]:
-        """For each RTT T the largest error over the buffers but ``without``, and its buffer.
+        scenario_at: ScenarioAt, form: Form, buffers: tuple[float, ...]
+    ) -> tuple[list[float], str]:
+        """The largest error over ``buffers`` at each RTT T: as numbers, and as text.
 
         ``scenario_at`` makes ns-2's scenario from T and the buffer, and ``form`` chooses the
         formulas of the model: the printed ones, or those that we derived.
         """
-        found = []
+        found, texts = [], []
         for T in T_TRIED:
-            sizes = {B: abs(e) for B, e in errors(source, T, runs, scenario_at, form).items()}
-            B = max((b for b in sizes if b not in without), key=lambda b: sizes[b])
-            found.append((sizes[B], B))
-        return found
+            by_buffer = errors(source, T, runs, scenario_at, form)
+            B = max(buffers, key=lambda b: abs(by_buffer[b]))
+            found.append(abs(by_buffer[B]))
+            texts.append(f"{found[-1]:.1f} % (B = {B:g})")
+        return found, ", ".join(texts)
 
-    def without_and_with_10(
-        scenario_at: ScenarioAt, form: Form
-    ) -> tuple[tuple[str, str], list[float]]:
-        """Two texts with the errors at each T, without the buffer of 10 packets and with it.
-
-        The list has the errors of both texts.
-        """
-        found = [largest(scenario_at, form, without) for without in ((10.0,), ())]
-        without_10, with_10 = (
-            ", ".join(f"{error:.1f} % (B = {B:g})" for error, B in at_each_T) for at_each_T in found
-        )
-        return (without_10, with_10), [error for at_each_T in found for error, _ in at_each_T]
-
-    printed_form, errors_printed = without_and_with_10(with_room, "printed")
-    with_limit_B, _ = without_and_with_10(with_limit, "printed")
-    derived_form, errors_derived = without_and_with_10(with_room, "derived")
+    without_10 = tuple(B for B in BUFFERS if B != 10.0)
+    printed_without, printed_without_text = largest(with_room, "printed", without_10)
+    printed_with, printed_with_text = largest(with_room, "printed", BUFFERS)
+    derived_without, derived_without_text = largest(with_room, "derived", without_10)
+    derived_with, derived_with_text = largest(with_room, "derived", BUFFERS)
     # those that the record is judged by: B packets can wait, as in the model
-    all_errors = [*errors_printed, *errors_derived]
+    all_errors = [*printed_without, *printed_with, *derived_without, *derived_with]
+    _, limit_without_text = largest(with_limit, "printed", without_10)
+    _, limit_with_text = largest(with_limit, "printed", BUFFERS)
     at_5 = ", ".join(f"{errors(source, T, runs, form='derived')[5.0]:.1f}" for T in T_TRIED)
     detail = (
-        f"Largest error over B of 5, 20 and 30, at {T_TRIED_AS_TEXT}: {printed_form[0]}; over B of "
-        f"5, 10, 20 and 30: {printed_form[1]}. If ns-2's limit is B itself: {with_limit_B[0]}; "
-        f"with B = 10: {with_limit_B[1]}. "
+        f"Largest error over B of 5, 20 and 30, at {T_TRIED_AS_TEXT}: {printed_without_text}; over "
+        f"B of 5, 10, 20 and 30: {printed_with_text}. If ns-2's limit is B itself: "
+        f"{limit_without_text}; with B = 10: {limit_with_text}. "
         "By the formulas as we derived them, by which the authors may have drawn their curves: "
-        f"{derived_form[0]}; with B = 10: {derived_form[1]}; at B = 5 alone {at_5} %"
+        f"{derived_without_text}; with B = 10: {derived_with_text}; at B = 5 alone {at_5} %"
     )
     if min(all_errors) < printed < max(all_errors):
         return open_question(
@@ -261,9 +253,10 @@ def _ends_of_window(T: float, runs: Runs) -> tuple[float, float]:
     """
     base = vegas_alone(T=T)
     name = f"devendictis-vegas-rests-{1e3 * T:g}-ms"
-    window = runs(base.replace({"run.duration": 90.0, "run.warmup": 30.0}, name=name)).window
+    found = runs(base.replace({"run.duration": 90.0, "run.warmup": 30.0}, name=name))
+    _, least, largest = found.window[:, 0]
     rest = ALPHA + MU * T
-    return float(window[1, 0] - rest), float(window[2, 0] - rest)
+    return float(least - rest), float(largest - rest)
 
 
 def _oscillation(runs: Runs) -> tuple[list[float], list[float], str]:
