@@ -195,20 +195,25 @@ def measured(case: Case, x: float) -> tuple[bool, float, float]:
 
 
 def main(points: int, seed: int) -> int:
-    """Print one line for each side of each boundary point; return 1 if a sign is wrong."""
+    """Test ``points`` boundaries of stability on both sides; return 1 if a sign is wrong.
+
+    A boundary is a random network with the factor on its capacity, or on its RTTs, at which the
+    equilibrium turns unstable (``boundaries``). One line is printed for a slightly smaller factor
+    and one for a slightly larger one. ``seed`` decides which networks are drawn.
+    """
     wrong = 0
     found = boundaries(np.random.default_rng(seed))
     print(f"{'family':20} {'factor':>9} {'w, 1/s':>9} {'side':>7} {'root':>10} {'measured':>10}")
     for _ in range(points):
-        case, at = next(found)
-        for factor in (1.0 - DISTANCE, 1.0 + DISTANCE):
-            stable, predicted, grew = measured(case, at.x * factor)
+        case, boundary = next(found)
+        for side_factor in (1.0 - DISTANCE, 1.0 + DISTANCE):
+            stable, predicted, grew = measured(case, boundary.x * side_factor)
             fits = (grew < 0.0) == stable
             wrong += not fits
             side = "inside" if stable else "outside"
             print(
-                f"{case.family:20} {at.x:9.4g} {at.frequency:9.4g} {side:>7} {predicted:10.3g} "
-                f"{grew:10.3g} {'' if fits else 'WRONG'}",
+                f"{case.family:20} {boundary.x:9.4g} {boundary.frequency:9.4g} {side:>7} "
+                f"{predicted:10.3g} {grew:10.3g} {'' if fits else 'WRONG'}",
                 flush=True,
             )
     print(f"{2 * points - wrong} of {2 * points} sides as predicted")

@@ -79,20 +79,22 @@ def reference(alpha: np.ndarray, x: np.ndarray, c: float, gap: float) -> list[de
     """
     with decimal.localcontext() as context:
         context.prec = DIGITS + 10
-        a, capacity = [decimal.Decimal(v) for v in alpha.tolist()], decimal.Decimal(c)
-        exact = [Fraction(v) for v in x.tolist()]
+        alphas, capacity = [decimal.Decimal(a) for a in alpha.tolist()], decimal.Decimal(c)
+        exact = [Fraction(each) for each in x.tolist()]
         top = max(exact)
-        d = [_decimal(top - v) for v in exact]  # top - x of each flow
-        # The bracket of g: the flows with d = 0 alone have at most the capacity, so g is at least
-        # the sum of their alphas over it. If all flows had d = 0, g would be largest.
-        pole = sum((v for v, w in zip(a, d, strict=True) if w == 0), decimal.Decimal(0))
-        low, high = pole / capacity, sum(a) / capacity
+        distances = [_decimal(top - each) for each in exact]  # top - x of each flow
+        flows = list(zip(alphas, distances, strict=True))
+        # The bracket of g: the flows with x = top alone have at most the capacity, so g is at least
+        # the sum of their alphas over it. If all flows had x = top, g would be largest.
+        at_top = sum((a for a, d in flows if d == 0), decimal.Decimal(0))
+        low, high = at_top / capacity, sum(alphas) / capacity
         g = decimal.Decimal(gap) if gap > 0 else (low * high).sqrt()
         tiny = decimal.Decimal(10) ** -DIGITS
         for _ in range(400):
-            rates = [v / (g + w) for v, w in zip(a, d, strict=True)]
+            rates = [a / (g + d) for a, d in flows]
             total = sum(rates)
-            slope = sum((r / (g + w) for r, w in zip(rates, d, strict=True)), decimal.Decimal(0))
+            # minus the derivative of the sum of the rates
+            slope = sum((a / (g + d) ** 2 for a, d in flows), decimal.Decimal(0))
             low, high = (max(low, g), high) if total > capacity else (low, min(high, g))
             step = (total - capacity) / slope * total / capacity
             if abs(step) <= tiny * g:
