@@ -20,8 +20,8 @@ from vegasmodel.scenario import Flow, Link, Red, Scenario
 from vegasmodel.scenario.active_time import active_part
 from vegasmodel.scenario.parts import LAWS
 
-# For a model, the assumption that ``notes`` explains in full even if it is not known whether it
-# holds. It only names a model's other assumptions of this kind.
+# If it is not known whether an assumption holds, ``notes`` only names it. But the one that stands
+# here for a model is explained in full.
 IN_FULL = {
     **dict.fromkeys(SIMULATED, "enough-runs"),
     "minicycle": "only-growing-windows-lose",

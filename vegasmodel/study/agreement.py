@@ -167,8 +167,8 @@ def _cuts(throughputs: Floats, near: float) -> Floats:
         )
         if not candidates.size:
             continue
-        # a fraction below 1: of two cuts with as many throughputs near them, the one
-        # nearer to the quantile wins
+        # ``distance`` is below 1, so it decides only between cuts with equally many throughputs
+        # near them: the one nearer to the quantile is chosen
         distance = np.abs(candidates + 1 - quantile) / n
         best = candidates[np.argmin(number_near[candidates] + distance)]
         if number_near[best] < 0.5 * starts_per_part:

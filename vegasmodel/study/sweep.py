@@ -267,8 +267,8 @@ def _bytes_per_point(space: Grid) -> int:
     """The memory that the results of one point take, in bytes: an upper bound, without texts."""
     first = space.points(tuple(slice(0, 1) for _ in space.shape))  # the first point
     groups, links = len(space.scenario.flows), len(space.scenario.links)
-    # at least the numbers in FIGURES: 8 per flow, one per pair of groups, 2 per group, 3 per link,
-    # and 2 per point, each of 8 bytes
+    # FIGURES has 8 numbers per flow, one per ordered pair of groups, 2 per group, 3 per link, and 2
+    # per point. The sum below is a little larger. A number takes 8 bytes.
     return 8 * (9 * len(first.flows) + groups * groups + 3 * groups + 3 * links + 1)
 
 

@@ -234,8 +234,9 @@ def by_fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int |
     valid_points = [i for i, each in enumerate(scenarios) if not isinstance(each, str)]
     valid = [each for each in scenarios if not isinstance(each, str)]
     found = batch.run(valid, threads=threads)
-    status = np.full(n, NOT_ALLOWED, np.int8)
+    status, ended = np.full(n, NOT_ALLOWED, np.int8), np.zeros(n, np.bool_)
     status[valid_points] = OK
+    ended[valid_points] = found.ok  # whether the run came to its end
 
     def at_all_points(values: Floats) -> Floats:
         """An array [point, ...] with ``values`` at the valid points, and NaN at the others."""
@@ -244,23 +245,23 @@ def by_fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int |
         return rows
 
     rates, queue = at_all_points(found.throughput), at_all_points(found.queue_mean[:, None])
-    ok = at_all_points(found.ok[:, None].astype(np.float64))[:, 0] == 1.0  # the run came to its end
-    silent = ok & np.isnan(rates).all(axis=1)  # no flow is active between warm-up and end
+    silent = ended & np.isnan(rates).all(axis=1)  # no flow is active between warm-up and end
     forward = [each.flow.direction == "forward" for each in points.scenario.members]
-    capacity = at_all_points(np.array([[each.links[0].capacity] for each in valid]))
+    capacity = at_all_points(np.array([each.links[0].capacity for each in valid]))
     active = at_all_points(np.array([active_part(each) for each in valid]))
+    in_all = (delivered(rates) * active * forward).sum(axis=1)  # of all forward flows, pkt/s
     figures = of_arrays(
         points,
-        bad=~ok | silent,
+        bad=~ended | silent,
         why=f"the integration ended early: {Status.STUCK.reason}",
         bits=at_all_points(np.array([packet_bits(each) for each in valid])),
         active=active,
-        capacity=capacity[:, 0],
+        capacity=capacity,
         throughput=rates,
         rtt_mean=at_all_points(found.rtt_mean),
         base_rtt=at_all_points(found.base_rtt),
         queue_mean=queue,
-        utilization=(delivered(rates) * active * forward).sum(axis=1, keepdims=True) / capacity,
+        utilization=(in_all / capacity)[:, None],
         status=status,
     )
     reasons = [
