@@ -251,7 +251,7 @@ class _Cycle(NamedTuple):
 
     V1: float  # W_V(1), Vegas's window in mini-cycle 1, packets
     R1: float  # W_R(1), Reno's
-    pipe: float  # mu T, packets
+    bdp: float  # mu T, packets
     N: int
     a: int  # the first mini-cycle with a full link
     b: int  # our choice
@@ -262,24 +262,24 @@ class _Cycle(NamedTuple):
     def where(self) -> str:
         """The cycle's numbers as text, for the notes of records."""
         return (
-            f"W_V(1) {self.V1:g}, W_R(1) {self.R1:g}, mu T {self.pipe:g} packets, a = {self.a}, "
+            f"W_V(1) {self.V1:g}, W_R(1) {self.R1:g}, mu T {self.bdp:g} packets, a = {self.a}, "
             f"b = {self.b}."
         )
 
     @property
     def T(self) -> float:
-        """The RTT without queueing for which mu T is ``pipe``, s."""
-        return self.pipe / MU
+        """The RTT without queueing for which mu T is ``bdp``, s."""
+        return self.bdp / MU
 
 
 def _cycle() -> _Cycle:
     """The cycle with W_V(1) = 10, W_R(1) = 20, mu T = 50 packets and 30 mini-cycles."""
-    V1, R1, pipe, N = 10.0, 20.0, 50.0, 30
+    V1, R1, bdp, N = 10.0, 20.0, 50.0, 30
     a = 1
-    while V1 + R1 + 2 * (a - 1) < pipe:
+    while V1 + R1 + 2 * (a - 1) < bdp:
         a += 1
     vegas, reno = [V1 + i for i in range(N)], [R1 + i for i in range(N)]
-    return _Cycle(V1, R1, pipe, N, a, a + 6, vegas, reno)
+    return _Cycle(V1, R1, bdp, N, a, a + 6, vegas, reno)
 
 
 def _slack(by_ack: list[float]) -> float:
@@ -320,7 +320,7 @@ def phase_1() -> list[Record]:
     a, the number a itself, the packets A_V that Vegas sends in phase 1, and its duration Delta_a.
     """
     c = _cycle()  # the class ``_Cycle`` explains the fields
-    V1, R1, pipe, a, vegas, reno, where = c.V1, c.R1, c.pipe, c.a, c.vegas, c.reno, c.where
+    V1, R1, bdp, a, vegas, reno, where = c.V1, c.R1, c.bdp, c.a, c.vegas, c.reno, c.where
     V_a, R_a = vegas[a - 1], reno[a - 1]  # W_V(a) and W_R(a)
     # the windows in mini-cycles 1 to a, computed with single ACKs
     vegas_by_ack, reno_by_ack = _ack_by_ack(V1, a - 1), _ack_by_ack(R1, a - 1)
@@ -336,23 +336,23 @@ def phase_1() -> list[Record]:
         _simulated(
             "equation 12",
             printed=V_a + R_a,
-            computed=_most_without_wait(pipe),
+            computed=_most_without_wait(bdp),
             note=f"{where} The largest number of packets on their way of which none waits;",
         ),
         equation(
             "section 3, W_V(a)",
-            printed=(pipe + V1 - R1) / 2,
+            printed=(bdp + V1 - R1) / 2,
             computed=V_a,
             note=f"{where} Counted.",
         ),
         equation(
             "section 3, W_R(a)",
-            printed=(pipe + R1 - V1) / 2,
+            printed=(bdp + R1 - V1) / 2,
             computed=R_a,
             note=f"{where} Counted.",
         ),
         equation(
-            "section 3, a", printed=(pipe - R1 - V1) / 2 + 1, computed=a, note=f"{where} Counted."
+            "section 3, a", printed=(bdp - R1 - V1) / 2 + 1, computed=a, note=f"{where} Counted."
         ),
         equation(
             "section 3, A_V",
@@ -378,7 +378,7 @@ def phase_2() -> list[Record]:
     packets B_V that Vegas sends in it.
     """
     c = _cycle()
-    pipe, a, b, vegas, reno, where = c.pipe, c.a, c.b, c.vegas, c.reno, c.where
+    bdp, a, b, vegas, reno, where = c.bdp, c.a, c.b, c.vegas, c.reno, c.where
     numbers = range(a + 1, b + 1)
     sums = [vegas[i - 1] + reno[i - 1] for i in numbers]  # of both windows in each mini-cycle
     # both sources with the windows of mini-cycle b, simulated packet by packet
@@ -409,7 +409,7 @@ def phase_2() -> list[Record]:
         ),
         equation(
             "section 3, windows in phase 2",
-            printed=[pipe + 2 * (i - a) for i in numbers],
+            printed=[bdp + 2 * (i - a) for i in numbers],
             computed=sums,
             note=f"{where} Counted.",
         ),
@@ -432,13 +432,13 @@ def phase_2() -> list[Record]:
     ]
 
 
-def _most_without_wait(pipe: float) -> int:
-    """The most packets that circulate without a queue on a path that holds ``pipe`` packets.
+def _most_without_wait(bdp: float) -> int:
+    """The most packets that circulate without a queue on a path that holds ``bdp`` packets.
 
     It is found by simulating one packet more each time, until one has to wait.
     """
     n = 1
-    while circulate([n + 1], MU, pipe / MU).waiting < 1e-6:
+    while circulate([n + 1], MU, bdp / MU).waiting < 1e-6:
         n += 1
     return n
 

@@ -20,8 +20,8 @@ from paper_checks.checks import (
 from paper_checks.devendictis.equations import M, equation
 from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 
-PIPE, BUFFER = 54.0, 5.0  # mu T and B, packets
-SUM_AT_LOSS = PIPE + BUFFER + 1  # packets, of both windows when the buffer overflows
+BDP, BUFFER = 54.0, 5.0  # mu T and B, packets
+SUM_AT_LOSS = BDP + BUFFER + 1  # packets, of both windows when the buffer overflows
 
 
 def cycle() -> list[Record]:
@@ -37,15 +37,15 @@ def cycle() -> list[Record]:
     cycle. With our numbers the formulas give whole numbers, N = 11 and a = 8, so they can be
     compared with counts of mini-cycles.
     """
-    pipe, lam = PIPE, LAM  # mu T, packets; lambda, the factor of Vegas's window at a loss
+    bdp, lam = BDP, LAM  # mu T, packets; lambda, the factor of Vegas's window at a loss
     V_N, R_N, N = _cycle(SUM_AT_LOSS, lam)
     vegas = [lam * V_N + i for i in range(N)]  # windows in mini-cycles 1 to N
     reno = [R_N / 2 + i for i in range(N)]
     sums = [v + r for v, r in zip(vegas, reno, strict=True)]  # of both windows in each mini-cycle
-    a = next(i for i, s in enumerate(sums, 1) if s >= pipe)
-    T = pipe / MU  # s
+    a = next(i for i, s in enumerate(sums, 1) if s >= bdp)
+    T = bdp / MU  # s
     sum_at_start = (N - 1) / (1 - lam)  # of both windows in mini-cycle 1, as printed
-    duration = sum(max(s, pipe) / MU for s in sums)  # s, of a cycle
+    duration = sum(max(s, bdp) / MU for s in sums)  # s, of a cycle
     where = "lambda 3/4, mu T 54, B 5, cycles iterated until they repeat."
     return [
         equation(
@@ -75,7 +75,7 @@ def cycle() -> list[Record]:
         ),
         equation(
             "appendix A, a",
-            printed=0.5 * (pipe - sum_at_start) + 1,
+            printed=0.5 * (bdp - sum_at_start) + 1,
             computed=a,
             note=f"{where} Counted.",
         ),
