@@ -26,8 +26,8 @@ The laws follow the papers, and Linux 2.6 where it differs:
 - Veno: C. P. Fu, S. C. Liew, IEEE JSAC 21(2), 2003; ``tcp_veno.c``.
 
 Compound TCP of ``Agent/TCP/Linux`` is left out, because it is not that of its paper (Tan, Song,
-Zhang, Sridharan, INFOCOM 2006): with fewer than 12 packets queued, ns-2's window grew by about one
-packet per round trip, and by the paper it would grow faster.
+Zhang, Sridharan, INFOCOM 2006).  With fewer than 12 packets queued, ns-2's window grew by about one
+packet per round trip.  By the paper it would grow faster.
 """
 
 from __future__ import annotations

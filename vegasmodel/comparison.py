@@ -319,11 +319,12 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
       of the scenario). For groups a and b, let r be the mean throughput of a's flows divided by
       that of b's flows. The error of this pair is ln(predicted r / measured r). The result is the
       error of the pair for which its magnitude is largest.
-    - ``base_rtt``: the error of the excess of baseRTTs over the RTT of the empty path. (A Vegas
-      sender's baseRTT, the smallest RTT that it has measured, may exceed that RTT.) The error is
-      computed as for the throughputs: its root mean square over the Vegas flows whose predicted and
-      measured baseRTTs are known, divided by the mean measured excess. A measurement by ns-2 or
-      ns-3, or a capture, has each flow's least RTT in place of Vegas's own baseRTT.
+    - ``base_rtt``: the error of the over-estimates of baseRTT. A Vegas sender's baseRTT is the
+      smallest RTT that it has measured. Its over-estimate is by how much this exceeds the RTT of
+      the empty path. The error is the root mean square error of the over-estimates, divided by the
+      mean measured one. It is over the Vegas flows whose predicted and measured baseRTTs are known.
+      A measurement by ns-2 or ns-3, or a capture, has each flow's least RTT in place of Vegas's own
+      baseRTT.
 
     An error is ``None`` if it cannot be computed, for example without a predicted baseRTT.
     """
@@ -340,9 +341,9 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
 
 
 def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
-    """How wrong a model is about the excess of baseRTTs over the RTT of the empty path.
+    """The error ``base_rtt`` of ``model_errors``, of a model's over-estimates of baseRTT.
 
-    It is the error ``base_rtt`` of ``model_errors``, or ``None`` if it cannot be computed.
+    It is ``None`` if it cannot be computed.
     """
     known = _over_estimates(model, measured)
     return None if known is None else nrmse(*known)

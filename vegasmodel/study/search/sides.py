@@ -34,9 +34,10 @@ def by_chance(tried: Tried) -> NDArray[np.bool_]:
     confidence interval of the mean contains the target, and the mean differs from the target by at
     most the part ``tried.within`` of the target.
 
-    Such a value counts as a solution.  (If the target is a bound, such as a share of at least 30 %,
-    it counts as a value that may meet the bound.)  The result is false where the model has no
-    result, and where there is no interval, because the model is not random or made a single run.
+    Such a value counts as a solution.  If the target is a bound, such as a share of at least 30 %,
+    it counts as a value that may meet the bound.  The result is false where the model has no
+    result.  It is also false where there is no interval, because the model is not random or made a
+    single run.
     """
     half = tried.half_widths  # half the width of the interval; 0 where there is none
     largest = np.minimum(half, tried.within * tried.target.value)
