@@ -103,13 +103,13 @@ def course(
             break
         wait, window = total / CAPACITY - D, W[i]
         RTT = D + wait if wait > 0.0 else D  # a call of max would take longer
-        sample = max(RTT + noise * rng.standard_normal(), MIN_RTT) if noise else RTT
-        if not known and sample < base_rtt[i]:
-            base_rtt[i] = sample
+        measured = max(RTT + noise * rng.standard_normal(), MIN_RTT) if noise else RTT
+        if not known and measured < base_rtt[i]:
+            base_rtt[i] = measured
         if window == 0.0:  # it joins: its first packet waits behind those of the others
             changed = FIRST_WINDOW
         else:
-            Diff = window * (1 - base_rtt[i] / sample)
+            Diff = window * (1 - base_rtt[i] / measured)
             if rounded:
                 Diff = float(int(Diff + 0.5))
             changed = max(window + step * ((Diff < alpha) - (Diff > beta)), 1.0)  # (1)

@@ -248,9 +248,10 @@ def _passes_edge(
     gamma = newcomer.gamma + stack.above_beta
     if earlier is not None:
         return settling.overstep(earlier, replace(newcomer, gamma=gamma), delays) > 1.0
-    # the flow is alone: its bandwidth-delay product and its queue in the steady state, packets
+    # The flow is alone. Its bandwidth-delay product (in an array with one entry, which
+    # ``slow_start_ends`` needs), and its queue in the steady state, packets:
     _, delay_after = delays
-    product, queue = c * np.array([[newcomer.rtt], [delay_after]])
+    product, queue = np.array([c * newcomer.rtt]), c * delay_after
     # Slow start ends when the backlog exceeds gamma: either once the link is full, or before. Vegas
     # then keeps the part ``PART_KEPT`` of its window. ``least`` is the least window that it keeps.
     kept_at_full_link = PART_KEPT * (product + gamma)

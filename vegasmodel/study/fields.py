@@ -209,11 +209,10 @@ def find(scenario: Scenario, name: str, where: str = "field", also: Sequence[str
         else rules.nearest(name, [*also, *names])
     )
     also_accepted = f"{', '.join(also)}, or " if also else ""
-    if (
-        isinstance(name, str)
-        and {part.rpartition(".")[2] for part in name.split(",")} == _THRESHOLD_KEYS
-    ):
-        hint = "; if the scenario has alpha = beta, the field alpha changes both"
+    if isinstance(name, str):  # the user may have tried to vary both thresholds: "alpha,beta"
+        keys = {part.rpartition(".")[2] for part in name.split(",")}
+        if keys == _THRESHOLD_KEYS:
+            hint = "; if the scenario has alpha = beta, the field alpha changes both"
     examples = ", ".join(_examples(scenario, names))
     allowed = f"{also_accepted}a field of this scenario: {examples}{hint}"
     raise FieldError(where, name, allowed)
