@@ -118,6 +118,17 @@ def multistable(measured: Basins) -> bool:
     return bool(starts_of_outcomes.max() < 0.9 * measured.answered)
 
 
+def seed_of_starts(seed: int, family: int, number: int) -> int:
+    """The seed of the random starts of a case, which ns-2 and the model both run.
+
+    ``seed`` is that of all cases, ``family`` the position of the case's family in ``FAMILIES``, and
+    ``number`` counts the cases of the family that were drawn before it.  The result is even.  No
+    two cases have the same seed as long as ``number`` is below 500.
+    """
+    # ``basins`` allows seeds below 2**31.  The remainder of an even number by 2**31 is even, too.
+    return ((seed * len(FAMILIES) + family) * 1000 + 2 * number) % 2**31
+
+
 class Case(NamedTuple):
     """A multistable case, and its outcomes in ns-2."""
 
@@ -137,7 +148,7 @@ def multistable_cases(family: str, options: argparse.Namespace) -> Iterator[Case
     found = 0
     for number in itertools.count():
         description, text = draw(family, rng)
-        seed = (options.seed * len(FAMILIES) + number_of_family) * 1000 + 2 * number
+        seed = seed_of_starts(options.seed, number_of_family, number)
         measured = answer(text, "ns2", options.starts, seed, options.threads)
         if multistable(measured):
             yield Case(

@@ -1,13 +1,18 @@
-"""A wrong option of a benchmark is refused in one line, before anything runs."""
+"""Options of benchmarks: a wrong one is refused in one line, and seeds give what they say."""
 
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
 
+import numpy as np
 import pytest
 
+import vegasmodel as vm
+from benchmarks import accuracy_basins
 from benchmarks.arguments import at_least
+from vegasmodel.study.starts import starts
 
 WRONG = {  # module and options: what the line must say
     "accuracy --again x pair/1": "a whole number from 2 on",
@@ -50,3 +55,16 @@ def test_a_wrong_option_is_one_line(command, monkeypatch, capsys):
 def test_allowed_numbers_pass():
     assert [at_least(2, 3)(text) for text in ("2", "3")] == [2, 3]
     assert at_least(0)("100") == 100
+
+
+@pytest.mark.parametrize("seed", [0, 1, 22112417, 2**31 - 1])
+def test_basins_give_each_case_starts_of_its_own(seed):
+    # a case has two seeds: that of its starts in ns-2, and the next one for the model's others
+    cases = itertools.product(range(len(accuracy_basins.FAMILIES)), range(500))
+    first = [accuracy_basins.seed_of_starts(seed, *case) for case in cases]
+    seeds = first + [each + 1 for each in first]
+    assert len(set(seeds)) == len(seeds)
+    text = accuracy_basins.draw("bands", np.random.default_rng(seed))[1]
+    scenario = vm.Scenario.from_toml(text)
+    for each in (min(seeds), max(seeds)):  # ``draw`` refuses a seed that is not allowed
+        assert len(starts(scenario).draw(scenario, 1, each)) == 1
