@@ -20,6 +20,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 default_role = "code"  # a name in single quotes of a docstring
+smartquotes_action = "qe"  # quotes and ellipses; two hyphens begin an option, and are no dash
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -42,6 +43,7 @@ suppress_warnings = ["ref.python"]  # a `Flow` of a model beside that of a scena
 BLOCK = re.compile(r"^ +\S")  # a line that is indented
 BAR = re.compile(r"(``[^`]+``)|\|")  # a code in backquotes, or a bar, which Sphinx takes for markup
 LITERAL = re.compile(r"(``[^`]+``)(\w?)")  # a code, and a letter right behind it
+ALIAS = "Alias for field number"  # Python's own docstring of a field of a named tuple
 
 
 def as_printed(lines: list[str]) -> list[str]:
@@ -74,8 +76,11 @@ def as_printed(lines: list[str]) -> list[str]:
 def _docstring(
     _app: Any, _what: str, _name: str, _thing: Any, _opts: Any, lines: list[str]
 ) -> None:
-    """Change the lines of a docstring that Sphinx is about to show (``as_printed``)."""
-    lines[:] = as_printed(lines)
+    """Change the lines of a docstring that Sphinx is about to show (``as_printed``).
+
+    A field of a named tuple gets no text of its own, because the tuple's docstring explains it.
+    """
+    lines[:] = [] if lines and lines[0].startswith(ALIAS) else as_printed(lines)
 
 
 def _not_ours(_app: Any, what: str, _name: str, thing: Any, _skip: bool, _opts: Any) -> bool | None:
