@@ -65,6 +65,26 @@ def test_many_groups_are_rows_and_models_columns(capsys: pytest.CaptureFixture[s
     assert ["sack", "-"] in [line.split() for line in capsys.readouterr().out.splitlines()]
 
 
+def test_groups_of_a_law_are_added_up_in_a_table_of_laws(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of 8 Mbit/s the three Vegas flows get 200 packets/s of 1000 B (1.6 Mbit/s), Reno 600."""
+    flows = [
+        vm.Flow("vegas", 0.1, name="one"),
+        vm.Flow("vegas", 0.2, name="two", count=2),
+        vm.Flow("reno", 0.1),
+    ]
+    shared = vm.Scenario([vm.Link(1000.0)], flows, packet_size=1000)
+    rates = np.array([100.0, 60.0, 40.0, 600.0])
+    tables.print_results(shared, [vm.Prediction("rounds", shared, rates)])
+    _, _, printed = capsys.readouterr().out.partition("Laws, all flows together")
+    assert [line.split() for line in printed.splitlines()][1:4] == [
+        ["law", "flows", "model", "Mbit/s", "share", "load"],
+        ["vegas", "3", "rounds", "1.6", "25.0", "%", "0.2"],
+        ["reno", "1", "rounds", "4.8", "75.0", "%", "0.6"],
+    ]
+
+
 def test_a_table_shows_each_standard_error_that_is_known(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
