@@ -60,6 +60,17 @@ def test_the_initial_window_is_the_flows_last_number(flow: str, last: str) -> No
     assert text.splitlines()[-1].endswith(last)
 
 
+@pytest.mark.parametrize(("start", "stop", "begin"), [(0, 20, 10), (14, 20, 14), (0, 5, 5)])
+def test_a_flow_is_measured_from_the_warm_up_on_while_it_sends(
+    start: int, stop: int, begin: int
+) -> None:
+    """``begin``: when its measurement begins; a flow that stops in the warm-up has none."""
+    times = f"start = '{start} s'\nstop = '{stop} s'\n"
+    text = ONE % ("", times) + "[run]\nduration = '20 s'\nwarmup = '10 s'\n"
+    flow = ns3_script.script(vm.Scenario.from_toml(text), interval=1.0).splitlines()[-1].split()
+    assert [float(number) for number in flow[7:10]] == [start, stop, begin]
+
+
 def test_short_flows_come_as_in_ns2() -> None:
     """Both simulators get the same times and sizes, one line per short flow, after the flows."""
     crowd = "arrivals = { poisson = '5 1/s' }\nsize = { pareto = { mean = '20 pkt', shape = 1.3 } }"
