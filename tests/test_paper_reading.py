@@ -93,8 +93,8 @@ def test_a_draw_is_the_seeds_and_nobody_elses() -> None:
     assert {c.item for c in reading.drawn(["devendictis"], 7, 4)} != {c.item for c in one}
     every = len(paper_checks.records("devendictis"))
     assert len(reading.drawn(["devendictis"], every, 0)) == every
-    for number, seed in ((0, 1), (every + 1, 1), (1, -1)):
-        with pytest.raises(FieldError):
+    for number, seed, option in ((0, 1, "draw"), (every + 1, 1, "draw"), (1, -1, "seed")):
+        with pytest.raises(FieldError, match=f"^--{option}: "):
             reading.drawn(["devendictis"], number, seed)
 
 

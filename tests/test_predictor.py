@@ -169,7 +169,8 @@ def test_a_batch_gives_what_its_scenarios_give_one_by_one(threads: int) -> None:
     assert [answer.applicable for answer in found] == [True, False, True]
     assert vm.batch([]) == ()
     for wrong in ({"model": "no"}, {"threads": 0}):
-        with pytest.raises(vm.FieldError):
+        [(field, value)] = wrong.items()
+        with pytest.raises(vm.FieldError, match=f"^{field}: '?{value}'? is not allowed"):
             vm.batch(cases, **wrong)
 
 

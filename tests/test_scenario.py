@@ -251,8 +251,12 @@ def test_load(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_text(WHOLE)
     assert vm.load(path) == Scenario.from_toml(WHOLE)
-    for bad in (tmp_path / "none.toml", tmp_path, tmp_path / "a\0b"):
-        with pytest.raises(vm.FieldError):
+    for bad, reason in (
+        (tmp_path / "none.toml", "there is no such file"),
+        (tmp_path, "a regular file"),
+        (tmp_path / "a\0b", "not a usable path"),
+    ):
+        with pytest.raises(vm.FieldError, match=reason):
             vm.load(bad)
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(vm.FieldError, match="UTF-8"):
