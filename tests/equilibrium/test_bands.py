@@ -189,6 +189,25 @@ def test_extremes_are_attained(variant):
                 assert band.contains(r, 1e-10) or variant != "paper"
 
 
+def test_the_least_jain_index_may_lie_between_the_ends_of_the_queueing_delay():
+    """The third flow alone may vary: its rate is 1500 - 1/(Delta - 0.19) - 200/Delta.
+
+    At Delta = 0.2 s the rates r_i are 100, 1000 and 400 packets/s. There the sum of squares has a
+    maximum, because its derivative 2 sum (r_3 - r_i) r_i/(Delta - x_i) is 0 there, and falls.
+    """
+    band = bands.equilibria([1.0, 200.0, 2.0], [1.0, 200.0, 6.0], [0.19, 0.0, 0.19], 1500.0)
+    rates = np.array([100.0, 1000.0, 400.0])
+    assert band.contains(rates, 1e-12)
+    index = rates.sum() ** 2 / (3.0 * (rates @ rates))
+    assert band.jain_range[0] == pytest.approx(index, rel=1e-9)
+    at_ends = []
+    for delay in band.delay_range:
+        r = np.array([1.0 / (delay - 0.19), 200.0 / delay, 0.0])
+        r[2] = 1500.0 - r.sum()
+        at_ends.append(r.sum() ** 2 / (3.0 * (r @ r)))
+    assert min(at_ends) > 1.001 * index
+
+
 def test_unordered_boxes_of_many_flows_are_refused():
     n = _jain.MAX_FLOWS + 1
     alpha = np.where(np.arange(n) % 2, 1.0, 2.0)
