@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vegasmodel.command_line.commands import run
-from vegasmodel.packets.engine import EngineFailed, execute, patience
+from vegasmodel.packets.engine import EngineFailed, execute, few_packets, patience
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 from vegasmodel.support import children
 from vegasmodel.support.children import Budget, workplace
@@ -86,3 +86,18 @@ def test_patience_grows_with_the_work() -> None:
 
     assert patience(case(10.0)) == pytest.approx(120.0 + 1.0 + 0.05)
     assert patience(case(1e6)) > 24 * 3600
+
+
+def test_round_trip_times_are_recorded_for_up_to_a_million_packets() -> None:
+    """1000 packets/s for 1000 s; smaller packets and a second link each double their number."""
+
+    def records(duration: float, links: int = 1, packet_size: float = 1000.0) -> bool:
+        chain = tuple(Link(1000.0, name=f"l{i}") for i in range(links))
+        flows = (Flow("reno", 0.08), Flow("reno", 0.08, name="small", packet_size=packet_size))
+        return few_packets(Scenario(chain, flows, run=Run(duration, 1.0), packet_size=1000.0))
+
+    assert records(1000.0)
+    assert not records(1001.0)
+    assert not records(501.0, links=2)
+    assert not records(501.0, packet_size=500.0)
+    assert records(500.0, packet_size=500.0)
