@@ -146,6 +146,10 @@ def test_what_ns2_does_differently_is_said() -> None:
     assert ns2_support.remarks(scenario()) == ()  # no buffer to fill, nothing special
     stock = scenario(flow="initial_window = 4\n", run='ns2_defaults = "2.35"\n')
     assert [r.name for r in ns2_support.remarks(stock)] == ["ns2-initial-window"]
+    services = scenario('buffer = "60 pkt"\nqueue = { discipline = "rd" }\n')
+    assert [r.name for r in ns2_support.remarks(services)] == ["ns2-buffer", "ns2-rate-delay"]
+    noisy = scenario(flow='delay_noise = "1 ms"\n')
+    assert [r.name for r in ns2_support.remarks(noisy)] == ["ns2-placement"]
 
 
 def test_the_remark_on_headers_has_the_size_of_the_packets_that_ns2_sends() -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.packets import ns2_script, ns3, ns3_build, ns3_script
+from vegasmodel.packets import ns2_script, ns3, ns3_build, ns3_script, ns3_support
 
 TEXT = """
 name = "system(\\"rm\\"); $(id)"
@@ -137,3 +137,22 @@ def test_without_ns3_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ns3_build, "find", lambda: None)
     with pytest.raises(ns3.EngineMissing, match=r"^ns-3 is not installed: apt-get install"):
         ns3.run(vm.Scenario.from_toml(ONE % ("", "")))
+
+
+RED = "queue = { discipline = 'red', min_threshold = '5 pkt', max_threshold = '15 pkt' }"
+
+
+@pytest.mark.parametrize(
+    ("law", "link", "said"),
+    [
+        ("vegas", "", ["ns3-vegas"]),
+        ("cubic", "", ["ns3-cubic"]),
+        ("reno", "", ["ns3-recovery"]),
+        ("newreno", "", ["ns3-recovery"]),
+        ("sack", RED, ["ns3-red"]),
+        ("sack", "", []),
+    ],
+)
+def test_what_ns3_does_differently_is_said(law: str, link: str, said: list[str]) -> None:
+    case = vm.Scenario.from_toml((ONE % (link, "")).replace('"vegas"', f'"{law}"'))
+    assert [remark.name for remark in ns3_support.remarks(case)] == ["ns3-packets", *said]
