@@ -100,6 +100,38 @@ def test_a_model_says_if_it_leaves_the_later_defaults_of_ns2_out(
         assert [a.holds for a in said] == [expected]
 
 
+PAIR = [VEGAS, RENO]
+LATER = {**VEGAS, "count": 3, "start": {"every": "2 s"}}
+CROWD = {"buffer": "40 pkt", "queue": {**EARLY, "max_probability": 0.1}}
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "with_it", "without_it", "link"),
+    [
+        ("minicycle", "one-source-of-each-kind", PAIR, [VEGAS, RENO, RENO], {"buffer": "20 pkt"}),
+        ("random-loss", "mean-field", [RENO], PAIR, {"buffer": "20 pkt", "loss": 0.01}),
+        ("arrivals-bonald", "one-arrival-at-a-time", [LATER], [{**LATER, "start": "0 s"}], {}),
+        ("arrivals-bonald", "base-rtt-measured", [LATER], [{**LATER, "over_estimate": "0 s"}], {}),
+        # 40 Reno flows have windows W of at most 2.5 packets, so their loss probability 1.5/W^2 is
+        # above 0.2; that of RED jumps from 0.1 to 1 at the maximum threshold
+        ("red", "steady-queue", PAIR, [{**RENO, "count": 40}], CROWD),
+    ],
+)
+def test_what_the_equations_need_of_the_scenario_is_tested(
+    model: str,
+    name: str,
+    with_it: list[dict[str, Any]],
+    without_it: list[dict[str, Any]],
+    link: dict[str, Any],
+) -> None:
+    for flows, holds in ((with_it, True), (without_it, False)):
+        named = [{**flow, "name": f"flow {i}"} for i, flow in enumerate(flows)]
+        answer = vm.predict(scenario(*named, **link), model)
+        [row] = [a for a in answer.assumptions if a.name == name]
+        assert row.holds is holds
+        assert bool(row.detail) is not holds
+
+
 def test_fluid_says_where_its_equations_lack_the_delayed_acks_of_vegas() -> None:
     """With the variant ``paper`` Vegas's window does not depend on how many ACKs come."""
     both = scenario(VEGAS, RENO, run={"duration": "60 s"}, buffer="20 pkt")
