@@ -234,6 +234,16 @@ def test_ns2_variables_agree_with_ns2s_own_counters():
     np.testing.assert_allclose(delivered(trace), [44, 28])  # highest ACK 43 and 27, from 0
 
 
+def test_ns2_gives_the_mean_and_the_least_rtt_of_each_interval(tmp_path):
+    """After 1000 s an interval is longer than the 20 ms between three of these RTTs."""
+    seen = {0.01: 0.05, 0.02: 0.04, 0.03: 0.06, 1000.01: 0.07, 1000.02: 0.05, 1000.03: 0.06}
+    lines = "".join(f"{time:.5f}  0  0  4  0  rtt_ {rtt:.3f}\n" for time, rtt in seen.items())
+    trace = read(saved(tmp_path, lines.encode()))
+    least, mean = trace.get("rtt_min")[:, 0], trace.get("rtt")[:, 0]
+    np.testing.assert_allclose(least[~np.isnan(least)], [0.04, 0.05])
+    np.testing.assert_allclose(mean[~np.isnan(mean)], [0.05, 0.06])
+
+
 def test_ns2_bottleneck_alone(tmp_path):
     """The trace has only events of the bottleneck, so packets count when they leave it."""
     lines = (samples.DATA / "ns2_events.tr").read_bytes().splitlines(keepends=True)
