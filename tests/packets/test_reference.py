@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.packets import reference
+from vegasmodel import measurement
+from vegasmodel.packets import reference, trace
 
 CHECKS = Path(__file__).parents[2] / "paper_checks"
 SHORT = """
@@ -155,3 +156,36 @@ def test_every_stored_run_of_the_kernel_is_found_and_fits_its_scenario() -> None
         known = [member.flow.law == "vegas" for member in scenario.members]
         if any(known):
             assert np.isfinite(found.base_rtt).tolist() == known
+
+
+def test_of_several_stored_traces_the_first_counts_and_damaged_ones_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = vm.Scenario.from_toml(SHORT)
+    (tmp_path / "linux").mkdir()
+    monkeypatch.setattr(reference, "FOLDER", tmp_path)
+
+    def store(name: str, rate: float, fingerprint: str) -> None:
+        rates = np.full((20, 2), rate)
+        times = np.arange(1.0, 21.0)
+        made = trace.make(
+            "linux", times, ["vegas", "reno"], {"throughput": rates}, scenario=fingerprint
+        )
+        made.write(tmp_path / "linux" / f"{name}.parquet")
+
+    def found() -> tuple[list[float], dict[str, str]]:
+        answer = measurement.find(case, None, None)
+        notes = {note.name: note.detail for note in answer.assumptions}
+        return answer.throughput.tolist(), notes
+
+    store("a", 50.0, case.replace({"link.buffer": 11.0}).fingerprint())  # another scenario
+    store("b", 100.0, case.fingerprint())
+    rates, notes = found()
+    assert rates == pytest.approx([100.0, 100.0])
+    assert not {"one-stored-trace", "stored-runs-intact"} & set(notes)
+    store("c", 90.0, case.fingerprint())
+    (tmp_path / "linux" / "d.parquet").write_bytes(b"PAR1")
+    rates, notes = found()
+    assert rates == pytest.approx([100.0, 100.0])
+    assert notes["one-stored-trace"] == "b.parquet, c.parquet are all of this scenario"
+    assert notes["stored-runs-intact"].startswith("d.parquet cannot be read")
