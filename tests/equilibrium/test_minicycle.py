@@ -450,6 +450,32 @@ def test_hypotheses():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("alpha", "losers", "least", "repaired", "after"),
+    [
+        (3.0, "both", 3.75, True, 0.75 * 3.75 + 22.25 / 2),
+        (2.0, "both", 2.5, False, 0.75 * 2.5 + 23.5 / 2),
+        (2.0, "reno", 23.5, True, 2.5 + 23.5 / 2),
+    ],
+)
+def test_hypotheses_name_the_windows_at_and_after_a_loss(alpha, losers, least, repaired, after):
+    """M = 5 and B = 20: by (7) W_V(N) = 1.25 alpha, and W_V(N) + W_R(N) = M + B + 1 = 26.
+
+    Fast retransmit needs a fourth packet in the window; ``least`` is the smallest window of those
+    flows that lose.
+    """
+    found = minicycle.hypotheses(500.0, 0.01, 20.0, alpha, losers=losers)
+    said = {name: (holds, detail) for name, holds, detail in found}
+    holds, detail = said["fast-retransmit"]
+    assert holds is repaired
+    assert detail.startswith(f"the smallest window at a loss is {least:g} packets;")
+    _, detail = said["receiver-window"]
+    assert detail.startswith(f"the largest window is {26 - 1.25 * alpha:g} packets;")
+    holds, detail = said["empty-buffer-after-loss"]
+    assert not holds
+    assert detail.startswith(f"after a loss the windows add up to {after:.4g} packets;")
+
+
 @pytest.mark.parametrize("losers", ["both", "reno", "growing"])
 def test_only_who_takes_all_to_lose_assumes_hypothesis_5(losers):
     named = [name for name, *_ in minicycle.hypotheses(1080.0, 0.08, 20.0, losers=losers)]
