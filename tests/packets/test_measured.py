@@ -117,18 +117,26 @@ def test_prediction_counts_a_flow_only_while_it_is_active():
 
 
 def test_an_unknown_throughput_is_not_one_of_0():
-    """The flows deliver 600 and 300 packets a second; in 3 of the 10 s measured it is unknown."""
+    """The flows deliver 600 and 300 packets a second.
+
+    In a part of the 10 s measured this is unknown; if it is over a tenth, the user is told.
+    """
     rates = np.tile([600.0, 300.0], (20, 1))
     seen = scenario(warmup=10.0, duration=20.0)
     whole = measured.to_prediction(gappy(rates, slice(0)), seen)
-    for unknown in (slice(12, 15), slice(0, 5)):
+    for unknown, seconds in (
+        (slice(12, 15), 3),
+        (slice(14, 16), 2),
+        (slice(14, 15), 0),
+        (slice(0, 5), 0),
+    ):
         found = measured.to_prediction(gappy(rates, unknown), seen)
         np.testing.assert_allclose(found.throughput, [600.0, 300.0])
         np.testing.assert_allclose(found.delivered, whole.delivered)
         np.testing.assert_allclose(found.delivered_bps, whole.delivered_bps)
         said = [a.detail for a in found.assumptions if a.name == "known-throughput"]
-        told = "a's throughput is unknown for 3 of 10 s; b's throughput is unknown for 3 of 10 s"
-        assert said == ([told] if unknown.start else [])
+        told = [f"{name}'s throughput is unknown for {seconds} of 10 s" for name in ("a", "b")]
+        assert said == (["; ".join(told)] if seconds else [])
 
 
 def test_a_flow_without_any_known_throughput_has_none(tmp_path):
