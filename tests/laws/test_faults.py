@@ -8,6 +8,7 @@ import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import pytest
 import vegasmodel as vm
 from tests.laws.scenes import scenario
 from vegasmodel import laws
+from vegasmodel.adapters import fluid_assumptions
 from vegasmodel.adapters.own_laws import own_laws_repair
 from vegasmodel.engines.fluid import batch as fluid_batch
 from vegasmodel.engines.fluid import pauses
@@ -281,6 +283,21 @@ def test_fluid_says_that_a_law_grows_too_fast_for_it():
         said = {a.name: a for a in found.assumptions}["own-law-grows-slowly"]
         assert said.holds is (growth < 10.0)
         assert said.holds or "two by 30 packets a round trip at a window of" in said.detail
+
+
+@pytest.mark.parametrize(
+    ("growth", "window", "holds"),
+    [(3.0, 4.0, True), (3.1, 4.0, False), (20.0, 201.0, True), (20.0, 199.0, False)],
+)
+def test_a_window_may_grow_by_3_packets_or_by_a_tenth_in_a_round_trip(growth, window, holds):
+    vm.register_law("grows", lambda f: growth)
+    case = vm.Scenario((vm.Link(1e5),), (vm.Flow("grows", 0.1),))
+    rate, rtt, losses = np.array([window / 0.1]), np.array([0.1]), np.ones(1)
+    run = SimpleNamespace(throughput=rate, rtt_mean=rtt, base_rtt=rtt, losses=losses, kept=None)
+    (said,) = fluid_assumptions._of_own_laws(case, run)
+    assert said.holds is holds
+    run.losses = np.zeros(1)  # nothing is lost, so it matters to nobody
+    assert fluid_assumptions._of_own_laws(case, run)[0].holds
 
 
 @pytest.mark.parametrize("variant", ["paper", "ns2"])
