@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import vegasmodel as vm
 from tests.helpers import scenario
 from tests.homes import HOME, RENO, VEGAS
+from vegasmodel.adapters import fluid_assumptions
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.packets import ns2
 from vegasmodel.scenario import Flow, Link, Run, Scenario
@@ -130,6 +133,30 @@ def test_what_the_equations_need_of_the_scenario_is_tested(
         [row] = [a for a in answer.assumptions if a.name == name]
         assert row.holds is holds
         assert bool(row.detail) is not holds
+
+
+@pytest.mark.parametrize(
+    ("window", "loss", "waits"),
+    [
+        (10.0, 0.01, 0.09 / 1.09),  # the fraction 3/10 of 1 loss/s
+        (10.0, 0.005, 0.045 / 1.045),
+        (2.0, 0.01, 0.06 / 1.06),  # each of 0.2 losses/s, because the window is below 3 packets
+        (2.0, 0.0075, 0.045 / 1.045),
+    ],
+)
+def test_the_equations_bear_waits_for_the_timer_for_a_twentieth_of_the_time(
+    window: float, loss: float, waits: float
+) -> None:
+    """Padhye et al.: the fraction 3/W of the losses lead to a timeout, here of 0.3 s.
+
+    Linux waits for the RTT, 0.1 s, and 0.2 s more. The time without waits is counted, too, so w
+    seconds of waits for each second without them are the fraction w/(1 + w).
+    """
+    case = vm.Scenario([Link(1e4, loss=loss)], [Flow("reno", 0.1, variant="linux")])
+    run = SimpleNamespace(throughput=np.array([window / 0.1]), rtt_mean=np.array([0.1]))
+    said = fluid_assumptions._timers(case, run)
+    assert said.holds is (waits < 0.05)
+    assert said.holds or f"for {waits:.0%} of its time" in said.detail
 
 
 def test_fluid_says_where_its_equations_lack_the_delayed_acks_of_vegas() -> None:
