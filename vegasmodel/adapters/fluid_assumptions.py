@@ -395,7 +395,7 @@ def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
         return Assumption("fast-retransmit", True)
     # a flow that delivers nothing has no RTT; as r is then 0, any number serves for R
     r, R = np.nan_to_num(run.throughput), np.nan_to_num(run.rtt_mean, nan=1.0, posinf=1.0)
-    timeout_probability = np.minimum(1.0, 3.0 / np.maximum(r * R, 3.0))
+    timeout_probability = 3.0 / np.maximum(r * R, 3.0)  # min(1, 3/W)
     T = np.array(
         [
             _timers_of(scenario, member.flow).steady_timeout(rtt)
