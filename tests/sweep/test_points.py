@@ -127,6 +127,27 @@ def test_link_and_rtt_too() -> None:
                 check_point(data, (i, j), made, "minicycle")
 
 
+@pytest.mark.parametrize(
+    ("link", "flow", "least"),
+    [
+        ({}, {}, 0.001 * 1.01),  # an access link has 200 times the capacity
+        ({"delay": "2 ms"}, {}, 0.001 * 1.01 + 0.004),
+        ({}, {"access": "1080 pkt/s"}, 0.003),
+    ],
+)
+def test_over_arrays_an_rtt_is_no_shorter_than_its_parts(
+    link: dict[str, Any], flow: dict[str, Any], least: float
+) -> None:
+    """At 1080 packets/s, the link transmits a packet of 500 B and its ACK of 40 B in 1 ms."""
+    base = vm.Scenario(
+        [vm.Link("1080 pkt/s", buffer=20, **link)],
+        [vm.Flow(law, "60 ms", **flow) for law in ("vegas", "reno")],
+        packet_size=500,
+    )
+    data = vm.sweep(base, {"flow.rtt": [0.9999 * least, 1.0001 * least]}, "minicycle")
+    assert (data["status"].values == points.NOT_ALLOWED).tolist() == [True, False]
+
+
 def test_arrays_take_a_link_given_in_bits_and_text() -> None:
     flows = [vm.Flow("vegas", "80 ms", alpha=3, beta=3), vm.Flow("reno", "80 ms")]
     asked = {"link.buffer": [10.0, 20.0]}
