@@ -436,8 +436,12 @@ def _between_poles(loop: Loop, top: float) -> float:
 
 
 def _real_poles(loop: Loop) -> Floats:
-    """The negative real poles of the characteristic function, 1/s; it also has a pole at 0."""
-    if loop.plain:
+    """The negative real poles of the characteristic function, 1/s; it also has a pole at 0.
+
+    They are the poles of the reactions g(z) of the windows (``_reaction``), and that of RED's
+    average of the queue.
+    """
+    if loop.plain:  # there g(z) is constant
         return np.empty(0)
     decays = [-2.0 * reacts.decay for _, _, reacts in _classes(loop) if reacts.growth > 0.0]
     return np.unique([*decays, *([-loop.pole] if math.isfinite(loop.pole) else [])])

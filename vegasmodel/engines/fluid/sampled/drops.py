@@ -193,7 +193,7 @@ def admit_by_timer(flows: Table[Sender], i: int, now: LinkState, link: Bottlenec
     flow, nothing is lost.
     """
     flow, free = flows[i], link.room - link.capacity * now.delay
-    sent, found = flow.extra, flow.extra
+    sent, found = flow.extra, flow.extra  # the packets sent, and those that find a free place
     if free < sent:
         found = min(free_places(flow, now, link), sent)
     flow.extra = 0.0
@@ -254,7 +254,9 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
     A packet is additional if a flow sends more than one packet per ACK. If several flows sent
     theirs at the same time, one of these flows is drawn at random.
     """
-    last, which, ties = np.inf, -1, 0.0  # ``ties``: number of flows that sent at this time
+    # ``last``: seconds from the latest packet to the end of the step; ``ties``: number of flows
+    # that sent a packet then
+    last, which, ties = np.inf, -1, 0.0
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active and flow.extra > WINDOW_ERROR:
@@ -323,6 +325,7 @@ def first_event(flows: Table[Sender], now: LinkState) -> tuple[int, float, bool]
     Returns the event's flow (-1 if there is no event), the time in seconds from the event to the
     end of the step, and whether the event is the fall of a window.
     """
+    # ``first``: seconds from the event to the end of the step; the first event has the greatest
     first, which, ties, falls = -1.0, -1, 1.0, False
     for i in range(len(flows)):
         flow = flows[i]
@@ -399,7 +402,7 @@ def drop_early(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
 
 
 @jit
-def excess(flows: Table[Sender], link: Bottleneck) -> float:
+def excess_unless_burst(flows: Table[Sender], link: Bottleneck) -> float:
     """By how much the flows' rates exceed the capacity at a full buffer (``excess_rate``).
 
     The result is -inf if a flow sends a burst at a RED queue, so that ``overflow`` drops nothing.
@@ -506,7 +509,7 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
     # The flows' rates exceed the capacity by ``over`` after this step. Without the falls of windows
     # in it they would exceed it by ``freed`` more. A packet that a receiver has held back can add
     # the rate ``held``. If the sum is not above 0, no packet is lost.
-    over = excess(flows, link)
+    over = excess_unless_burst(flows, link)
     freed, held = freed_rate(flows, s_max), held_rate(flows, s_max)
     if over + freed + held <= RATE_ERROR * link.capacity:
         return True

@@ -146,7 +146,7 @@ def packets_between_bursts(flows: Table[Sender], now: LinkState, s: float) -> fl
         flow = flows[i]
         if not flow.active:
             continue
-        if flow.bunch_left > 0.0:
+        if flow.bunch_left > 0.0:  # the ACKs of the last burst, of ``bunch`` packets, have not come
             trips = now.step / (flow.rtt + s)
             flow.arrives = max(flow.arrives - flow.bunch * min(trips, flow.bunch_left), 0.0)
             flow.bunch_left -= trips
