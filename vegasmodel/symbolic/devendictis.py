@@ -88,17 +88,17 @@ def reno_packets() -> Derivation:
     )
 
 
+# Equations (11) and (12). By (11) each window grows by one packet per mini-cycle (round trip) after
+# a loss. By (12) the two windows add up to the bandwidth-delay product mu T in mini-cycle a.
+_FILL_THE_LINK = (sp.Eq(W_Va - W_V1, a - 1), sp.Eq(W_Ra - W_R1, a - 1), sp.Eq(W_Va + W_Ra, M))
+
+
 def _saturation() -> dict[Expr, Expr]:
     """Solves equations (11) and (12) for mini-cycle a, in which the windows first fill the link.
 
-    Returns a and the windows of Vegas and Reno in this mini-cycle (round trip). By equation (11)
-    each window grows by one packet per mini-cycle after a loss. By equation (12) the two windows
-    add up to the bandwidth-delay product mu T in mini-cycle a.
+    Returns a and the windows of Vegas and Reno in this mini-cycle (round trip).
     """
-    vegas = sp.Eq(W_Va, W_V1 + a - 1)
-    reno = sp.Eq(W_Ra, W_R1 + a - 1)
-    full = sp.Eq(W_Va + W_Ra, M)
-    [solution] = sp.solve([vegas, reno, full], [W_Va, W_Ra, a], dict=True)
+    [solution] = sp.solve(_FILL_THE_LINK, [W_Va, W_Ra, a], dict=True)
     return dict(solution)
 
 
@@ -112,7 +112,7 @@ def phase_1() -> tuple[Derivation, ...]:
     mini-cycle a; M, the bandwidth-delay product mu T; and T, the RTT without queueing.
     """
     solution = _saturation()
-    premises = (sp.Eq(W_Va - W_V1, a - 1), sp.Eq(W_Ra - W_R1, a - 1), sp.Eq(W_Va + W_Ra, M))
+    premises = _FILL_THE_LINK
     packets_vegas = sp.summation(W_V1 + i - 1, (i, 1, a))
     duration_a = sp.summation(T, (i, 1, a))
     return (
