@@ -88,6 +88,13 @@ def test_whole_windows_by_each_rule():
         bands.equilibria(1, 3, 0.0, 1e4, rtt=[0.1] * 6).windows(limit=10)
 
 
+def test_whole_windows_may_rest_with_an_empty_queue():
+    """The baseRTT is too small by 1/16 s, so a window of 8 packets seems to keep one queued."""
+    found = bands.equilibria(1.0, 3.0, -1 / 16, 16.0, rtt=0.5).windows()
+    windows, rates, delays = (each.ravel().tolist() for each in found)
+    assert (windows, rates, delays) == ([8, 9, 10], [16.0] * 3, [0.0, 1 / 16, 2 / 16])
+
+
 @pytest.mark.parametrize(
     ("alpha", "variant", "least"),
     [(0.2, "ns2", "0.5"), ([0.5, 0.5], "ns2", "0.5"), (0.0, "paper", "0")],
