@@ -422,6 +422,7 @@ def test_more_wrong_arguments_are_one_line() -> None:
         (lambda: integrate(lambda t, y, z: THREE, (0.0, 1.0), [1.0]), "f"),
         (lambda: vm.packets.ns2.run_trace(BASE, 0.0), "interval"),
         (lambda: vm.packets.ns2.run_trace(BASE, 0.1, number=-1), "number"),
+        (lambda: vm.packets.ns2.run_trace(BASE, 0.1, number=2**31), "number"),
         (lambda: vm.packets.ns3.run_trace(BASE, np.nan), "interval"),
         (lambda: list(vm.packets.campaign.run([], "x", processes=-1)), "processes"),
         (lambda: vm.LimitCycle.failed(10**12, "no"), "n"),

@@ -9,6 +9,7 @@ import sympy as sp
 from vegasmodel.equilibrium import network as numeric_network
 from vegasmodel.equilibrium import random_loss as numeric
 from vegasmodel.equilibrium import red as numeric_red
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.symbolic import network, random_loss, red
 
 HALF = sp.Rational(1, 2)
@@ -41,6 +42,9 @@ def test_the_product_makes_the_moment_step():
     np.testing.assert_allclose(
         numeric.random_factor(0.5), float(many.subs({d: 0.5, s: 0.5})), rtol=1e-12
     )
+    for wrong in (0, 1001):
+        with pytest.raises(FieldError, match=f"^terms: {wrong} is not allowed"):
+            random_loss.moment_product(wrong)
 
 
 def test_pftk_at_one_half_is_as_printed():
