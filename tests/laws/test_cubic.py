@@ -76,6 +76,28 @@ def test_cubic_grows_by_at_most_half_of_its_window_in_a_round_trip():
         assert rule(seen) == pytest.approx(10.0)
 
 
+@pytest.mark.parametrize("variant", ["linux", "ns2"])
+def test_cubic_grows_in_a_round_trip_by_at_most_what_the_kernel_adds_at_its_acks(variant):
+    """tcp_cubic.c at the least cnt: W ACKs come in a round trip.
+
+    Linux 6.1 counts an ACK, and then compares the count with cnt. Linux 2.6, which ns-2 contains,
+    compares first, and counts the ACK only if it adds no packet.
+    """
+    from vegasmodel.laws import Source, cubic
+    from vegasmodel.stacks import STACKS
+
+    stack, window, count, added = STACKS[variant], 20, 0, 0
+    for _ in range(window):
+        count += not stack.acks_before_growth
+        if count >= stack.least_cnt:
+            count, added = 0, added + 1
+        else:
+            count += stack.acks_before_growth
+    seen = Source(window, 0.1, 0.1, 0.0, 10.0 + math.cbrt(0.3 * 20.0 / 0.4), 20.0, 1.0, 3.0, 30.0)
+    rule = cubic.kernel_drift(stack.reno_windows, stack.whole_window)
+    assert rule(seen) == pytest.approx(added)  # the cubic function is 400 packets above the window
+
+
 @pytest.mark.parametrize(("cubic_beta", "variant"), [(717, "linux"), (819, "ns2")])
 def test_the_kernels_cubic_grows_as_before_above_the_window_at_the_loss(cubic_beta, variant):
     """tcp_cubic.c: Reno's window grows by a packet per (W beta_scale) >> 3 ACKs, at any W.

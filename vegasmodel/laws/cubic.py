@@ -52,7 +52,11 @@ def _growth(f: Source, reno: float) -> float:
 
     The result is the target window less the present window, and at least 0. The target is the
     larger of two windows one round trip ahead: the value of the cubic function, and ``reno``, the
-    window that a Reno flow would have then. The target is at most 1.5 times the present window.
+    window that a Reno flow would have then. The target is at most 1.5 times the present window
+    (RFC 9438 4.2). The kernel has the same limit, because it adds a packet to the window at every
+    second ACK at most. It computes a number of ACKs, ``cnt``, from the target. In Linux 6.1 the
+    ``cnt``-th ACK adds the packet, and ``cnt`` is at least 2. In Linux 2.6, which ns-2 contains,
+    the next ACK adds it, and ``cnt`` is at least 1 (``bictcp_cong_avoid``).
 
     Before the first loss there is no W_max, so no cubic function. The growth is then 1, as Reno's.
     """
