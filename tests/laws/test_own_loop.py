@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 import vegasmodel as vm
-from vegasmodel.adapters.own_loop import delay_of, swings
+from vegasmodel.adapters.own_loop import delay_of, moves
 from vegasmodel.results.assumption import Assumption
 
 NAME = "own-law-swings-little"
@@ -61,6 +61,36 @@ def test_beside_vegas_a_swing_of_more_than_beta_packets_counts():
     assert said_by_fluid(own, vm.Flow("vegas", 0.25, variant="ns2")).holds is False
 
 
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_law_that_still_grows_when_averages_begin_is_named(model):
+    """Its window grows by at most half a packet a round trip, 0.2 * 2.4 packets.
+
+    Slow start ends at about half of the c T = 184 packets that fill the link. The other half takes
+    about 190 round trips of 184 ms, that is 35 s; the warm-up is 20 s. Later the law keeps 2.4
+    packets queued, so the link is full.
+    """
+    vm.register_law("slow", lambda f: 0.2 * (2.4 - f.backlog), delay_based=True)
+    said, rates = [], []
+    for duration in (60.0, 600.0):
+        flow = vm.Flow("slow", 0.184, variant="ns2")
+        run = vm.Run(duration, duration / 3.0)
+        found = vm.predict(vm.Scenario([vm.Link(1000.0, buffer=57.0)], [flow], run=run), model)
+        said += [a for a in found.assumptions if a.name == "settles-in-time"]
+        rates.append(float(np.asarray(found.throughput)[0]))
+    assert rates[0] < 900.0
+    assert rates[1] == pytest.approx(1000.0, rel=0.01)
+    assert [each.holds for each in said] == [False, True]
+    assert "the law of slow moves the window to" in said[0].detail
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_law_at_rest_counts_as_settled(model):
+    vm.register_law("rests", lambda f: 1.0 if f.backlog < 4.0 else -1.0, delay_based=True)
+    for flows in ([vm.Flow("rests", T, count=2)], [vm.Flow("rests", T), vm.Flow("vegas", T)]):
+        found = vm.predict(vm.Scenario([vm.Link(C, buffer=100.0)], flows), model)
+        assert {a.name: a.holds for a in found.assumptions}["settles-in-time"] is not False
+
+
 @pytest.mark.parametrize(("k", "swinging"), [(0.7, False), (1.4, True)])
 def test_windows_swing_if_the_gain_of_the_loop_exceeds_one(k, swinging):
     """A law adds k times the packets that are missing in the queue.
@@ -71,7 +101,7 @@ def test_windows_swing_if_the_gain_of_the_loop_exceeds_one(k, swinging):
     """
     own = flow("queue", lambda f: k * (20.0 - C * (f.rtt - f.base_rtt)))
     case = vm.Scenario([vm.Link(C, buffer=100.0)], (own,))
-    (found,) = swings(case, np.array([C * T + 20.0]), np.array([T]))
+    (found,) = moves(case, np.array([C * T + 20.0]), np.array([T])).swings
     assert (found > 20.0) if swinging else (found < 1.4 * np.sqrt(k) ** 20)
 
 

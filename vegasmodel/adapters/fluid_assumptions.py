@@ -18,7 +18,6 @@ from vegasmodel.adapters.common import (
     whole_thresholds,
 )
 from vegasmodel.adapters.own_laws import own_growth, own_laws_change, own_laws_repair
-from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.fields.errors import FieldError
@@ -64,6 +63,7 @@ IN_EQUATIONS = (
 
 def assumptions(scenario: Scenario, run: ContinuousRun) -> tuple[Assumption, ...]:
     """All assumptions of ``fluid``, and whether each holds in a run of the scenario."""
+    means = run.throughput, run.rtt_mean, run.base_rtt, run.kept
     return (
         *(
             _access(scenario, run, a) if a.name == ACCESS else a
@@ -76,15 +76,15 @@ def assumptions(scenario: Scenario, run: ContinuousRun) -> tuple[Assumption, ...
         *_of_equations(scenario),
         waits.short(scenario, run.throughput),
         buffered(scenario),
-        settles(scenario),
+        own_loop.settles(scenario, *means, lost=bool(run.losses.any())),
         whole_thresholds(scenario),
         rest.together(scenario),
         *_of_hosts(scenario, run),
         *_of_chance(scenario, run),
         *_of_own_laws(scenario, run),
-        *own_loop.swings_little(scenario, run.throughput, run.rtt_mean, run.base_rtt, run.kept),
+        *own_loop.swings_little(scenario, own_loop.moves_of_run(scenario, *means)),
         *own_laws_repair(scenario, run.loss_rate),
-        *own_laws_change(scenario, run.throughput, run.rtt_mean, run.base_rtt, run.kept),
+        *own_laws_change(scenario, *means),
         _nobody_starves(scenario, run),
         *sends_after_warm_up(scenario, run.throughput),
     )

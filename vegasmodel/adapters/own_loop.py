@@ -1,4 +1,6 @@
-"""Tests whether a user's own law moves its window far up and down, because it learns RTTs late.
+"""Tests how a user's own law moves its window once it has reached the mean state of a run.
+
+The window may move far up and down, because senders learn RTTs late, or it may still grow.
 
 An ACK tells its sender how long its packet waited in the queue, a round trip after it was sent. If
 a law answers a short queue by a much larger window, the queue is long a round trip later. Then the
@@ -16,14 +18,18 @@ by
 Here m_i is the law's ``drift``, T_i the flow's RTT with empty queues, and c the capacity. All other
 windows keep their means. By how much a window swings up and down depends on the whole function m_i,
 not only on its slope at an equilibrium. So the test computes many round trips.
+
+If the windows move away from the mean state of the run, although no packet is lost, this is not the
+steady state: the averages of a longer run would differ.
 """
 
 from __future__ import annotations
 
-import contextlib
+from typing import NamedTuple
 
 import numpy as np
 
+from vegasmodel.adapters import warm_up
 from vegasmodel.adapters.own_laws import own_source
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.lists import few
@@ -33,8 +39,8 @@ from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import Scenario
 from vegasmodel.scenario.placement import room
 
-# round trips that the test computes, and how many of the last of them it looks at
-ROUND_TRIPS, LOOKED_AT = 40, 20
+ROUND_TRIPS = 40  # that the test of swings computes
+MOST_CALLS = 20_000  # of laws in the test for a steady state, which then ends
 SMALL_SWING = 0.1  # part of a window: smaller swings matter little
 PUSH = 1.0  # packets by which the test moves each window at first
 DELAY_ERROR = 1e-9  # relative error of a queueing delay at which Newton's method stops
@@ -57,20 +63,37 @@ def delay_of(windows: Floats, rtt: Floats, c: float, longest: float) -> float:
         s += step
 
 
-def swings(
-    scenario: Scenario, windows: Floats, base_rtt: Floats, kept: Floats | None = None
-) -> Floats:
-    """By how much users' laws move windows up and down again in a round trip, packets [n].
+class Moves(NamedTuple):
+    """How users' laws move windows in a round trip, on average; the windows of other laws rest."""
+
+    window: Floats  # [flow] mean window of the run, packets
+    later: Floats  # [flow] mean window in the last round trips of the test, packets
+    up: Floats  # [flow] sum of all moves up, packets per round trip
+    down: Floats  # [flow] sum of all moves down, packets per round trip
+
+    @property
+    def swings(self) -> Floats:
+        """The part of the moves that other moves take back, packets per round trip, [flow].
+
+        It is 0 for a window that only grows until a packet is lost.
+        """
+        return 2.0 * np.minimum(self.up, self.down)
+
+
+def moves(
+    scenario: Scenario,
+    windows: Floats,
+    base_rtt: Floats,
+    kept: Floats | None = None,
+    trips: int = ROUND_TRIPS,
+) -> Moves:
+    """How users' laws move windows in the second half of ``trips`` round trips.
 
     At first the windows are ``windows`` [n] packets. The test adds ``PUSH`` packets to each window
     of a user's law, because a window may stay at an equilibrium that is not stable. ``base_rtt``
     [n] are the baseRTTs, s. ``kept`` [n, number] are the numbers that the laws keep at first; with
     None they are those of a law's start. No window exceeds what the link and its buffer hold.
-
-    Of the last ``LOOKED_AT`` round trips, let U be the sum of all moves of a window up, and D of
-    those down. The result is 2 min(U, D) divided by the number of these round trips. So it is 0 for
-    a window that only grows until a packet is lost, and for windows of other laws. Raises
-    ``FieldError`` if a function of a law fails.
+    Raises ``FieldError`` if a function of a law fails.
     """
     link, members = scenario.links[0], scenario.members
     user_laws = {law.name: law for law in scenario.own_laws}
@@ -84,8 +107,8 @@ def swings(
     W = np.array(windows, dtype=np.float64)
     s = delay_of(W, rtt, link.capacity, longest)  # as the ACKs of a round trip report it
     W[list(own)] += PUSH
-    up, down = np.zeros(W.size), np.zeros(W.size)
-    for k in range(ROUND_TRIPS):
+    up, down, total = np.zeros(W.size), np.zeros(W.size), np.zeros(W.size)
+    for k in range(trips):
         later = delay_of(W, rtt, link.capacity, longest)
         before = W.copy()
         for i, law in own.items():
@@ -96,51 +119,112 @@ def swings(
                 numbers[i] = ask_all(law, "update", sender)
                 sender = own_source(scenario, i, float(W[i]), seen, base, numbers[i])
             W[i] = min(max(W[i] + ask(law, "drift", sender), LEAST_WINDOW), most[i])
-        if k >= ROUND_TRIPS - LOOKED_AT:
+        if k >= trips - trips // 2:
+            total += W
             up += np.maximum(W - before, 0.0)
             down += np.maximum(before - W, 0.0)
         s = later
-    return 2.0 * np.minimum(up, down) / LOOKED_AT
+    n = trips // 2
+    return Moves(np.array(windows), total / n, up / n, down / n)
 
 
-def swings_little(
+def moves_of_run(
     scenario: Scenario,
-    throughput: Floats,
-    rtt_mean: Floats,
+    throughput: Floats | None,
+    rtt_mean: Floats | None,
     base_rtt: Floats | None,
     kept: Floats | None,
-) -> list[Assumption]:
+    trips: int = ROUND_TRIPS,
+) -> Moves | None:
+    """How users' laws move windows that begin at the means of a run.
+
+    ``throughput`` [flow] is in pkt/s, ``rtt_mean`` and ``base_rtt`` [flow] are in s, and ``kept``
+    [flow, number] are the numbers that the laws keep. ``trips`` is the number of round trips that
+    are computed. The result is None in these cases:
+
+    - no flow has a user's law, or no flow sends;
+    - there are several links, or flows in both directions: then a flow's RTT has several queues;
+    - a law fails for one of the states; a simulation may never meet this state.
+    """
+    one_queue = len(scenario.links) == 1 and len({f.direction for f in scenario.flows}) == 1
+    if not (scenario.own_laws and one_queue) or throughput is None or rtt_mean is None:
+        return None
+    windows = np.nan_to_num(np.asarray(throughput) * np.asarray(rtt_mean))
+    if not windows.any():
+        return None
+    base = np.array([member.rtt for member in scenario.members])
+    if base_rtt is not None:
+        base = np.where(np.asarray(base_rtt) > 0.0, base_rtt, base)
+    try:
+        return moves(scenario, windows, base, kept, trips)
+    except FieldError:
+        return None
+
+
+def swings_little(scenario: Scenario, found: Moves | None) -> list[Assumption]:
     """The assumption of ``fluid`` that user-defined laws hardly move their windows up and down.
 
-    It fails if ``swings`` exceeds the part ``SMALL_SWING`` of a flow's mean window. Beside Vegas it
-    also fails if ``swings`` exceeds beta packets: Vegas keeps alpha to beta packets queued, and a
-    queue that varies by more does not let it. ``throughput`` [flow] is in pkt/s, ``rtt_mean`` and
-    ``base_rtt`` [flow] are in s, and ``kept`` [flow, number] are the numbers that the laws keep. If
-    a function fails for one of the states, the test says nothing: a simulation may never meet this
-    state. The list is empty if no flow has a user-defined law.
+    It fails if a flow's ``Moves.swings`` exceeds the part ``SMALL_SWING`` of its mean window.
+    Beside Vegas it also fails if they exceed beta packets: Vegas keeps alpha to beta packets
+    queued, and a queue that varies by more does not let it. Without ``found`` nothing is tested.
+    The list is empty if no flow has a user-defined law.
     """
     user_laws = {law.name for law in scenario.own_laws}
     if not user_laws:
         return []
-    windows = np.nan_to_num(throughput * rtt_mean)
-    base = np.array([member.rtt for member in scenario.members])
-    if base_rtt is not None:
-        base = np.where(base_rtt > 0.0, base_rtt, base)
     betas = [group.beta for group in scenario.flows if group.keeps_backlog]
-    swing = np.zeros(windows.size)
-    if windows.any():
-        with contextlib.suppress(FieldError):
-            swing = swings(scenario, windows, base, kept)
-    wide = [
-        f"{member.name} by {moved:.3g} packets of {window:.3g}"
-        for member, moved, window in zip(scenario.members, swing, windows, strict=True)
-        if member.flow.law in user_laws
-        and window > 0.0
-        and moved > min([SMALL_SWING * window, *betas])
-    ]
+    wide = []
+    if found is not None:
+        wide = [
+            f"{member.name} by {moved:.3g} packets of {window:.3g}"
+            for member, moved, window in zip(
+                scenario.members, found.swings, found.window, strict=True
+            )
+            if window > 0.0 and moved > min([SMALL_SWING * window, *betas])
+        ]
     detail = (
         "the law learns of the queue a round trip late, so in each round trip it moves the window "
         f"up or down: {few(wide, clauses=True)}; the equations know only roughly how many packets "
         "the link then sends; rounds simulates this"
     )
     return [Assumption("own-law-swings-little", not wide, detail if wide else "")]
+
+
+def settles(
+    scenario: Scenario,
+    throughput: Floats | None,
+    rtt_mean: Floats | None,
+    base_rtt: Floats | None,
+    kept: Floats | None,
+    lost: bool,
+) -> Assumption:
+    """The simulators' assumption that windows reach the steady state within the warm-up.
+
+    ``warm_up.settles`` tests it for the laws of the package. If it does not fail there, it is
+    tested here for users' laws, if all flows have such laws, and no packet is ``lost`` after the
+    warm-up. Then only the laws move the windows. In a steady state they stay about their means.
+    The test lets the laws move the windows for as many round trips as the run had after the
+    warm-up, beginning at the means. The assumption fails if the mean of a window over the second
+    half of these round trips differs from the run's mean by more than the part ``SMALL_SWING``.
+    ``moves_of_run`` explains the other arguments.
+    """
+    found = warm_up.settles(scenario)
+    user_laws = [law.name for law in scenario.own_laws]
+    others = any(group.law not in user_laws for group in scenario.flows)
+    if found.holds is False or lost or others:
+        return found
+    run, members = scenario.run, scenario.members
+    trips = (run.duration - run.warmup) / min(member.rtt for member in members)
+    trips = max(min(trips, MOST_CALLS / len(members)), ROUND_TRIPS)
+    moved = moves_of_run(scenario, throughput, rtt_mean, base_rtt, kept, int(trips))
+    if moved is None:
+        return found
+    for member, window, later in zip(members, moved.window, moved.later, strict=True):
+        if window > 0.0 and abs(later - window) > max(SMALL_SWING * window, PUSH):
+            detail = (
+                f"no packet is lost, and from its mean of {window:.3g} packets the law of "
+                f"{member.name} moves the window to {later:.3g}, so the window has not reached its "
+                "steady state"
+            )
+            return Assumption(found.name, False, detail)
+    return found

@@ -9,6 +9,7 @@ import dataclasses
 
 import numpy as np
 
+from vegasmodel.adapters import own_loop
 from vegasmodel.adapters.common import (
     NOBODY_SENDS,
     endless,
@@ -17,7 +18,6 @@ from vegasmodel.adapters.common import (
     with_growth,
 )
 from vegasmodel.adapters.own_laws import own_laws_change, own_laws_repair
-from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.results import scatter
 from vegasmodel.results.assumption import Assumption, sends_after_warm_up
@@ -88,15 +88,15 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
         return Prediction.not_applicable(NAME, scenario, f"the simulation ended early: {reason}")
     if found.throughput is not None and np.isnan(np.asarray(found.throughput)).all():
         return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS)
+    means = found.throughput, found.rtt_mean, found.base_rtt, found.extra.get("kept")
+    lost = found.loss_rate is None or bool(np.nan_to_num(found.loss_rate).any())
     of_user_laws = (
         *own_laws_repair(scenario, found.loss_rate),
-        *own_laws_change(
-            scenario, found.throughput, found.rtt_mean, found.base_rtt, found.extra.get("kept")
-        ),
+        *own_laws_change(scenario, *means),
     )
     notes = (
         losses_end_growth(scenario),
-        settles(scenario),
+        own_loop.settles(scenario, *means, lost=lost),
         whole_thresholds(scenario),
         *of_user_laws,
         *sends_after_warm_up(scenario, found.throughput),
