@@ -12,7 +12,7 @@ from vegasmodel.command_line.commands import run
 from vegasmodel.comparison import Comparison
 from vegasmodel.laws import register_law
 from vegasmodel.report import tables
-from vegasmodel.report.notes import without_effect
+from vegasmodel.report.notes import on_keys, without_effect
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Scenario
 
@@ -115,3 +115,28 @@ def test_the_command_predict_prints_the_notes(
     assert json.loads(capsys.readouterr().out)["notes"] == [said]
     assert run(["predict", str(path), "--model", "red"]) == 0
     assert said in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_vegas_flow_with_the_default_variant_beside_others_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Vegas flows that a user added without ``variant`` ran the papers' Vegas without a word."""
+    base = scenario().replace({"flow.vegas.variant": "ns2"})
+    assert on_keys(base) == []  # a Reno flow runs the TCP of the other flow
+    late = Flow("vegas", 0.06, "late")
+    mixed = Scenario(base.links, (*base.flows, late))
+    (said,) = on_keys(mixed)
+    assert said.startswith("late has the variant paper, which is the default; other Vegas flows ")
+    assert said.endswith(": vegas ns2.")
+    path = tmp_path / "s.toml"
+    path.write_text(mixed.to_toml(), encoding="utf-8")
+    line = ["predict", str(path), "--model", "equilibrium"]
+    assert run([*line, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == [said]
+    run(line)
+    assert said in " ".join("".join(capsys.readouterr()).split())
+    for variant in ("paper", "ns2"):
+        same = [Flow("vegas", 0.06, name, variant=variant) for name in ("one", "two")]
+        assert on_keys(Scenario(base.links, same)) == []
+    other = [Flow("vegas", 0.06, name, variant=name) for name in ("ns2", "linux")]
+    assert on_keys(Scenario(base.links, other)) == []  # both are given

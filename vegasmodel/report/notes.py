@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vegasmodel import laws
+from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import format_time
 from vegasmodel.measurement import ENGINES
 from vegasmodel.metrics import student_t
@@ -19,6 +20,7 @@ from vegasmodel.results.texts import over_runs
 from vegasmodel.scenario import Flow, Link, Red, Scenario
 from vegasmodel.scenario.active_time import active_part
 from vegasmodel.scenario.parts import LAWS
+from vegasmodel.stacks import PAPER
 
 # If it is not known whether an assumption holds, ``notes`` only names it. But the one that stands
 # here for a model is explained in full.
@@ -201,11 +203,34 @@ def idle(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
     return [text]
 
 
-def without_effect(scenario: Scenario) -> list[str]:
-    """Sentences about keys of the scenario that have no effect, or only part of their usual effect.
+def on_keys(scenario: Scenario) -> list[str]:
+    """Sentences about keys of the scenario that the user may have meant in another way.
 
     They stand under tables, and in the list ``notes`` of JSON documents.
     """
+    return [*without_effect(scenario), *_different_variants(scenario)]
+
+
+def _different_variants(scenario: Scenario) -> list[str]:
+    """A sentence if some Vegas flows have the default variant, ``paper``, and others another one.
+
+    A user who adds a Vegas flow may have forgotten the key ``variant``. A flow with another
+    congestion control needs no sentence: without the key it runs the TCP of the other flows.
+    """
+    variants = {group.name: group.variant for group in scenario.flows if group.keeps_backlog}
+    if PAPER.name not in variants.values() or len({*variants.values()}) == 1:
+        return []
+    others = [f"{name} {variant}" for name, variant in variants.items() if variant != PAPER.name]
+    default = [name for name, variant in variants.items() if variant == PAPER.name]
+    verb = "have" if len(default) > 1 else "has"
+    return [
+        f"{few(default)} {verb} the variant {PAPER.name}, which is the default; other Vegas flows "
+        f"have another one: {few(others)}."
+    ]
+
+
+def without_effect(scenario: Scenario) -> list[str]:
+    """Sentences about keys of the scenario that have no effect, or only part of their usual one."""
     return [
         *(line for group in scenario.flows for line in _unused_by(group)),
         *(line for group in scenario.flows for line in _unused_class(scenario, group)),

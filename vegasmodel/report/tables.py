@@ -25,7 +25,7 @@ from vegasmodel.report.console import (
     table,
     width,
 )
-from vegasmodel.report.notes import delays, idle, legend, notes, without_effect
+from vegasmodel.report.notes import delays, idle, legend, notes, on_keys
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import DropTail, Link, Scenario
 
@@ -51,10 +51,11 @@ def results_json(scenario: Scenario, results: Sequence[Prediction]) -> dict[str,
 def notes_json(scenario: Scenario) -> dict[str, list[str]]:
     """The entry ``notes`` of a JSON document, as a dictionary; empty if there is nothing to say.
 
-    The notes name the keys of the scenario that have no effect.  Other sentences that are printed
+    The notes name the keys of the scenario that have no effect, and Vegas flows whose variants
+    differ.  Other sentences that are printed
     under tables are not in the JSON document, because its results contain the same facts.
     """
-    text = without_effect(scenario)
+    text = on_keys(scenario)
     return {"notes": text} if text else {}
 
 
@@ -92,7 +93,7 @@ def print_results(
         if len(scenario.links) > MAX_LINKS:
             out.print(Text(f"(the JSON output lists all {len(scenario.links)} links)"))
     paragraphs(legend(scenario, [r for r in results if r.applicable], per_flow=per_flow))
-    facts = [*delays(scenario, results), *idle(scenario, results), *without_effect(scenario)]
+    facts = [*delays(scenario, results), *idle(scenario, results), *on_keys(scenario)]
     paragraphs([*facts, *notes(results)])
 
 
