@@ -144,9 +144,11 @@ def appendix_a(mu: Floats, T: Floats, B: Floats, lam: Floats) -> tuple[Floats, F
     ``lam`` the factor of Vegas's window at a loss.
     """
     M = mu * T
+    # the number of mini-cycles (round trips) from one loss to the next
     N = (M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1
     P_Reno = 3 / 2 * N * (N - 1)
     P_Vegas = (1 + lam) / (2 * (1 - lam)) * N * (N - 1)
+    # the mini-cycle in which the windows add up to mu T, so that the queue begins to grow
     a = (M - (N - 1) / (1 - lam)) / 2 + 1
     # Printed wrong: the bracket should be (N-1)/(1-lambda) + N + a - 1 = mu T + N - a + 1
     Delta = a * T + ((N - 1) / (1 - lam) + N - a + 1) * (N - a) / mu

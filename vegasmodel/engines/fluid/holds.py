@@ -44,8 +44,8 @@ class _Receiver:
         self.ends = math.inf  # time until which the ACK of a packet is delayed; infinite: none is
         self.stack, self.rtt = stack, rtt
         self.quick_left = stack.quick_acks  # so many further ACKs leave at once (start of a flow)
-        self.least = self.ato = round(stack.ack_pause / TICK)
-        self.heard = 0.0
+        self.least = self.ato = round(stack.ack_pause / TICK)  # ticks
+        self.heard = 0.0  # time at which the latest packet arrived
         # the receiver's own timeout, from the RTT of the handshake
         self.timeout = math.ceil((rtt + max(2.0 * rtt, MIN_RTO)) / TICK)
 
@@ -55,19 +55,20 @@ class _Receiver:
 
     def packet_arrives(self, at: float) -> int:
         """A packet arrives at time ``at``; returns how many packets are acknowledged now."""
-        gap = at // TICK - self.heard // TICK
+        gap = at // TICK - self.heard // TICK  # ticks since the packet before it
         self.heard = at
+        # the class says how Linux adapts ato
         if gap <= self.least // 2:
             self.ato = self.ato // 2 + self.least // 2
         elif gap < self.ato:
             self.ato = min(self.ato // 2 + int(gap), self.timeout)
-        if self.quick_left > 0.0:
+        if self.quick_left > 0.0:  # at the start of a flow, each packet is acknowledged at once
             self.quick_left -= 1.0
             return 1
-        if self.ends < math.inf:
+        if self.ends < math.inf:  # another packet waits: one ACK acknowledges both
             self.ends = math.inf
             return 2
-        self.ends = self._end(at)
+        self.ends = self._end(at)  # this packet waits
         return 0
 
     def _end(self, at: float) -> float:

@@ -325,7 +325,7 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
         # part ``later`` of the growth comes after the end of this round trip.
         later = min(max(flow.round_part + g - 1.0, 0.0), g) / g
         if flow.round_drift > 0.0:
-            later = 0.0  # ``end_round`` decides anew
+            later = 0.0  # it grows only up to the end of this round trip, for which Vegas decided
         flow.burst += (1.0 - later) * (flow.cwnd - W)
         flow.next_burst = later * (flow.cwnd - W)
 

@@ -220,7 +220,11 @@ def hold_back_from_train(flow: Sender, now: LinkState, delays: bool, h: float, c
 
 @jit
 def red_probability(link: Bottleneck, average: float) -> float:
-    """RED's base drop probability p_b at the average queue ``average``, in packets."""
+    """RED's base drop probability p_b at the average queue ``average``, in packets.
+
+    It is 0 below the lower threshold, and rises linearly to ``max_probability`` at the upper one.
+    Above that it is 1. With ``gentle`` it rises linearly there, too, to 1 at twice the threshold.
+    """
     low, high, p_max = link.min_threshold, link.max_threshold, link.max_probability
     if average < low:
         return 0.0
