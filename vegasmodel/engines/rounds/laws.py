@@ -164,7 +164,7 @@ def _upon_round(f: Sender, over: Round) -> None:
         f.ssthresh = max(cwnd_packets(f), 2.0)
     if f.update_at != 0:
         call(f.update_at, source, kept_at(f))
-    f.growth = call(f.drift_at, source, kept_at(f)) / f.cwnd
+    f.growth = call(f.drift_at, source, kept_at(f)) / f.cwnd  # for each ACK of a round trip
     f.trips, f.trips_at = source.round_trips, f.time
 
 

@@ -513,7 +513,7 @@ def _partial(
         return
     if f.scoreboard:
         f.backoff = 1.0
-        f.pipe -= f.partial_in_pipe * acks
+        f.pipe -= f.partial_in_pipe * acks  # 2 packets for each partial ACK in ns-2, else 1
         free = allowed(f, holes, acks, now, 1.0)  # 1: these are partial ACKs
         send_lost_or_wait(f, holes, free, acks, end)
         return

@@ -317,7 +317,7 @@ def _next_interval(net: Net, e: int, now: float) -> None:
     p.packets -= packets
     p.rtt_sum -= p.rtt_sum * share
     h.ends_parcel, h.lost = 0, 0.0
-    if p.packets <= 1e-9:  # the rest of the group; the packets that were lost behind it come next
+    if p.packets <= 1e-9:  # none is left of the group; the packets lost behind it come next
         h.ends_parcel, h.lost = 1, p.lost
         pop(h)
     link = net.links[h.link]

@@ -175,6 +175,7 @@ def free_places(flow: Sender, now: LinkState, link: Bottleneck) -> float:
     places: float = np.floor(free)
     part, age = free - places, draw(now)
     while age < part + link.max_wait:
+        # the place is free if the packet that is to take it has not come yet
         places += age < part + link.max_wait * draw(now)
         age += 1.0
     return max(places, 0.0)
@@ -393,6 +394,7 @@ def drop_early(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active and flow.early_ago > 0.0:
+            # the packets for which link and buffer have no room
             over = in_network(flows) + flow.held_back - link.capacity * flow.rtt - link.room
             if over <= WINDOW_ERROR:
                 continue

@@ -237,7 +237,7 @@ def follower(
     # the random number from which ``in_a_row`` computes how many packets in a row are late
     exponential = -np.log(1.0 - draw(now))
     # In Linux each packet waits for a time of its own. So the second of the two packets may be late
-    # although the first is not.
+    # although the first is not. The new random number then makes at least one packet late.
     if flow.in_line and in_a_row(late, exponential) == 0.0 and draw(now) < late:
         exponential = -np.log(late) - np.log(1.0 - draw(now))
     total = packets_in_flight(flows)

@@ -131,7 +131,7 @@ def begin_recovery(flow: Sender, now: LinkState, before: float, ago: float, c: f
     (``spare_acks``). ``c`` is the capacity in pkt/s.
     """
     L = length(flow, now, c)  # the packets of all trains
-    # packets ahead of P in the shorter train, which has ``cwnd`` packets
+    # packets ahead of P: as large a part of the shorter train (``cwnd``) as of the old one
     ahead = min((flow.place - ago) % 1.0 * L / before, 1.0) * flow.cwnd
     # afterwards all trains have fewer packets, but still enough to keep the link busy
     L_after = max(L - before + flow.cwnd, c * flow.rtt)

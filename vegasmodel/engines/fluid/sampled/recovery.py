@@ -179,7 +179,7 @@ def resend_lost_packets(flow: Sender, g: float) -> float:
     ``g`` round trips no lost packet is left.
     """
     can_resend = g if flow.fine_timer else g * (flow.in_flight - flow.undetected)
-    to_resend = flow.resends - FRESH
+    to_resend = flow.resends - FRESH  # ``end_backoff`` explains ``resends``
     flow.resends -= min(can_resend, to_resend)
     return g * max(1.0 - to_resend / can_resend, 0.0)
 
