@@ -92,6 +92,7 @@ def _random_factors(decrease: tuple[float, ...]) -> Floats:
         # the logarithm of the factors with k < K, then with the approximation of all others
         first_factors = np.log(np.expm1(-L * (k + 0.5)) / np.expm1(-L * k)).sum(-1)
         LK = L[..., 0] * FACTORS
+        # exp(700) is just small enough for a float
         slope = np.where(LK < 700, L[..., 0] / np.expm1(np.minimum(LK, 700)), 0.0)  # f'(K)
         log = first_factors + slope / 8 - np.log(-np.expm1(-LK)) / 2
     factor = math.sqrt(math.pi) / 2 * np.exp(np.where(d == 0, 0.0, log))

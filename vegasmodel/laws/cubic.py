@@ -63,9 +63,11 @@ def _growth(f: Source, reno: float) -> float:
     if f.memory == 0.0:  # slow start has ended without a loss
         return 1.0
     highest = abs(f.memory)  # W_max
-    k: float = ((highest - BETA * _at_loss(f)) / C) ** (1.0 / 3.0)
-    look_ahead = max(f.elapsed, f.rtt)  # one round trip after t = elapsed - rtt
-    cubic: float = C * (look_ahead - k) ** 3 + highest
+    k: float = ((highest - BETA * _at_loss(f)) / C) ** (1.0 / 3.0)  # seconds until it is W_max
+    # The time t counts from the end of the recovery, a round trip after the loss. So one round trip
+    # from now, t is the time since the loss.
+    ahead = max(f.elapsed, f.rtt)
+    cubic: float = C * (ahead - k) ** 3 + highest
     target = min(max(cubic, reno), 1.5 * f.window)
     return max(target - f.window, 0.0)
 
