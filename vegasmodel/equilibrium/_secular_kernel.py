@@ -371,6 +371,7 @@ def write_all_rates(
     has ``n`` flows, from number ``first`` on. ``work`` is scratch space, with a row for each chunk
     of flows. ``write_rates`` explains the other arguments.
     """
+    # ``high`` + ``low``: the sum of the rates as two floats, the rounded sum and its error
     if n <= CHUNK:
         high, low = write_rates(alpha, x, rtt, linux, top, g, rates, first, first + n)
         high, error = two_sum(high, -c)
