@@ -36,6 +36,25 @@ def test_replace_keeps_alpha_equal_to_beta_as_sweep_does() -> None:
 
 
 @pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"flow.vegas.beta": 2.0}, r"^flow.beta: 2.0 is not allowed; at least alpha, 3 pkt$"),
+        (
+            {"flow.vegas.alpha": 9.0, "flow.vegas.beta": 4.0},
+            r"^flow.beta: 4.0 is not allowed; at least alpha, 9 pkt$",
+        ),
+        ({"flow.vegas.alpha": 4.0, "flow.vegas.rtt": -1.0}, r"^flow.rtt: -1.0 is not allowed"),
+    ],
+)
+def test_alpha_is_blamed_only_for_a_beta_that_nobody_changed(
+    changes: dict[str, float], said: str
+) -> None:
+    with pytest.raises(vm.FieldError, match=said) as raised:
+        BASE.replace(changes)
+    assert "a change of alpha changes both" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
     "changes",
     [
         {"flow.rtt": 0.1, "flow.vegas.rtt": 0.2},
