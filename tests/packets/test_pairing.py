@@ -290,3 +290,9 @@ def test_an_interval_counts_by_the_packets_delivered_in_it() -> None:
     )
     found = to_prediction(measured, asked)
     np.testing.assert_allclose(found.rtt_mean, (100 * 0.1 + 50 * 0.4) / 150)
+
+
+def test_flows_of_a_trace_without_packets_are_no_part_of_it():
+    silent = make("linux", np.arange(1.0, 7.0), ["a", "b"], {"throughput": np.zeros((6, 2))})
+    found = pair(silent, scenario('reno\nname = "a"')).assumptions()
+    assert "no-other-flows" not in [a.name for a in found]
