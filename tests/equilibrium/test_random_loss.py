@@ -157,10 +157,7 @@ def test_lossless_vegas_flows_share_as_the_steady_state_equation_says():
 def test_sharing_fits_the_link_whatever_the_order(flows, method, p, buffer, random):
     sources = [rl.Sender(law, rtt) for law, rtt in flows]
     found = rl.share(sources, p, 300.0, buffer, method)
-    if found.status == Status.NOT_CONVERGED:  # square-root law, whose rates do not vanish at p = 1
-        assert method == "square-root"
-        assert found.loss == 1
-        return
+    assert found.status == Status.DONE
     assert found.rates.sum() <= 300.0 * (1 + 1e-6)
     if found.regime != "loss-limited":
         assert found.rates.sum() == pytest.approx(300.0, rel=1e-6)
@@ -181,6 +178,14 @@ def test_one_flow_alone_is_throughput():
 def test_no_loss_and_no_buffer_is_no_equilibrium():
     found = rl.share([rl.Sender("reno", 0.05), rl.Sender("sack", 0.1)], 0.0, 625.0)
     assert found.status == Status.NOT_CONVERGED
+    assert np.all(np.isnan(found.rates))
+
+
+def test_square_root_laws_may_not_fit_a_link_whatever_the_loss():
+    """At p = 1 and a full buffer, 0.1 s, each flow would still send more than 1/0.11 packets/s."""
+    flows = [rl.Sender("reno", 0.01)] * 3
+    found = rl.share(flows, 0.01, 10.0, 1.0, "square-root")
+    assert (found.status, found.loss) == (Status.NOT_CONVERGED, 1.0)
     assert np.all(np.isnan(found.rates))
 
 
