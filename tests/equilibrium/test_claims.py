@@ -49,8 +49,21 @@ def test_a_newcomer_that_outruns_the_others_is_not_quasi_static():
         }
         for i, (rtt, a, b) in enumerate([("108 ms", 2, 3), ("89 ms", 1, 2), ("56 ms", 3, 3)])
     ]
-    s = scenario(*flows, capacity="2524 pkt/s", run={"duration": "900 s", "warmup": "600 s"})
+
+    def case(**keys):
+        changed = [{**flow, **keys} for flow in flows]
+        run = {"duration": "900 s", "warmup": "600 s"}
+        return scenario(*changed, capacity="2524 pkt/s", run=run)
+
+    def told(**keys):
+        found = vm.predict(case(**keys), "bands").assumptions
+        return [a.holds for a in found if a.name == "quasi-static"]
+
+    s = case()
     assert "quasi-static" in broken(s, "arrivals")
+    assert told() == [None]
+    assert told(rtt="89 ms") == []  # the ranges hold all the same
+    assert told(start="0 s") == told(over_estimate="0 s") == []  # no baseRTT depends on a queue
     p = vm.predict(s, "arrivals")
     assert all(
         "Vegas shrinks it by 1" in a.detail for a in p.assumptions if a.name == "quasi-static"
