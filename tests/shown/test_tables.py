@@ -329,7 +329,11 @@ def test_a_link_that_idles_although_nothing_limits_a_flow_is_told(
         known = dataclasses.replace(results[0], loss_rate=np.full(2, loss))
         (text,) = notes.idle(case, [known])
         assert ("so it overflows" in text) == small
+    two = vm.Scenario([vm.Link(1000.0, name="wide"), vm.Link(60.0, name="narrow")], both)
+    assert not notes.idle(two, [vm.Prediction("rounds", two, np.array([20.0, 25.0]))])
+    [text] = notes.idle(two, [vm.Prediction("rounds", two, np.array([2.0, 4.0]))])
+    assert text.startswith("The busiest link is idle for most of the time by rounds (load 0.1): ")
     limits = {"max_window": "3 pkt", "size": "30 pkt", "access": "900 pkt/s", "stop": 9.0}
-    for key, value in limits.items():
+    for key, value in (limits | {"direction": "reverse"}).items():
         limited = case.replace({f"flow.reno.{key}": value})
         assert not notes.idle(limited, [vm.Prediction("rounds", limited, np.array([20.0, 25.0]))])
