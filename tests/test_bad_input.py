@@ -78,6 +78,8 @@ FILES = {
     "alpha zero": ("flow", "+alpha = 0", "flow 1, key alpha"),
     "decrease over one": ("flow", "+decrease = 1.2", "flow 1, key decrease"),
     "start after the end": ("flow", '+start = "61 s"', "flow 1, key start"),
+    "start at the end": ("flow", '+start = "60 s"', "flow 1, key start"),
+    "stop at start": ("flow", '+start = "9 s"\nstop = "9 s"', "flow 1, key stop"),
     "stop before start": ("flow", '+start = "9 s"\nstop = "8 s"', "flow 1, key stop"),
     "arrivals without size": (
         "flow",
