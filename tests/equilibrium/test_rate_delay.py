@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vegasmodel.equilibrium import rate_delay as rd
@@ -68,6 +68,8 @@ def test_misuse_is_an_error(arguments):
 
 @CHECKED
 @given(counts, counts, counts, counts)
+@example(0.1, 1e6, 1.0, 1e6)  # 0.1 + 1e6 - 1e6 is below 0.1 by rounding
+@example(1e6, 0.1, 1e6, 1.0)
 def test_the_link_is_work_conserving(S_R, S_D, d_R, d_D):
     x_R, x_D = rd.served(S_R, S_D, d_R, d_D)
     assert x_R <= d_R
