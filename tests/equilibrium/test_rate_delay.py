@@ -84,6 +84,12 @@ def test_relative_fairness_has_the_papers_worked_value():
     assert round(float(index), 2) == 0.97
 
 
+def test_relative_fairness_needs_flows_of_both_classes():
+    no_vegas, no_newreno, silent = rd.relative_fairness(0.2, [0, 1, 1], [0.7, 0.7, 0.0], [3, 0, 3])
+    assert np.isnan([no_vegas, no_newreno]).all()
+    assert silent == np.inf
+
+
 def test_buffer_and_delay_bound_are_inverse():
     # section IV-D: 10 Mbit/s for 250 ms, packets of 1 kB; a tenth is 31.25 kB, 31 whole packets
     B_R, B_D = rd.split_buffer(312.5, 0.1)
