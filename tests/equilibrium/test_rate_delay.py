@@ -106,6 +106,8 @@ def test_onset_of_loss_is_where_the_buffer_holds_alpha_of_each():
     assert (onset, low, high) == (31.25, 31.25, 93.75)
     assert rd.delay_loss(31, 0.1, 31.25, 600.0) == 0
     assert rd.delay_loss(32, 0.1, 31.25, 600.0) > 0
+    assert rd.delay_loss(31, 0.1, 31.0, 600.0) == 0  # room for one packet of each
+    assert rd.delay_loss(100, 0.1, 5.0, 100.0) == 1  # windows of 0.15 packets
 
 
 @pytest.mark.parametrize("decrease", [0.3, 0.5, 0.75])
