@@ -52,6 +52,11 @@ def test_a_class_without_flows_leaves_all_to_the_other():
     assert np.isnan(rd.flow_rates(0, 3, 10.0)[0])
 
 
+@pytest.mark.parametrize(("k", "rates"), [(1e-310, (0.0, 10.0)), (1e308, (10.0, 0.0))])
+def test_an_extreme_k_leaves_all_to_one_class(k, rates):
+    assert rd.service_rates(7, 3, 10.0, k) == pytest.approx(rates, abs=1e-300)
+
+
 def test_arrays_broadcast():
     S_R, S_D = rd.service_rates(np.arange(1, 4)[:, None], np.arange(1, 6), 100.0)
     assert S_R.shape == S_D.shape == (3, 5)
@@ -128,6 +133,7 @@ def test_utilization_is_a_fraction_grows_with_the_buffer_and_needs_no_scale(T, B
     assert (1 + b) / 2 - 1e-12 <= u <= 1 + 1e-12
     assert rd.rate_utilization(T, 2 * B, S, b) >= u - 1e-12
     assert rd.rate_utilization(7 * T, B, S / 7, b) == pytest.approx(u, rel=1e-9)
+    assert rd.rate_utilization(0.0, B + 1.0, S, b) == pytest.approx(1.0)  # any buffer is enough
     if b > 0:
         assert rd.rate_utilization(T, (1 / b - 1) * S * T, S, b) == pytest.approx(1.0, rel=1e-12)
 
