@@ -99,6 +99,9 @@ def test_buffer_and_delay_bound_are_inverse():
     # section IV-D: 10 Mbit/s for 250 ms, packets of 1 kB; a tenth is 31.25 kB, 31 whole packets
     B_R, B_D = rd.split_buffer(312.5, 0.1)
     assert (B_R, B_D) == (281.0, 31.0)
+    assert [float(b) for b in rd.split_buffer(312.9, 0.1)] == [281.0, 31.0]  # 312 whole packets
+    assert [float(b) for b in rd.split_buffer(math.inf, [0.0, 1.0])[0]] == [math.inf, 0.0]
+    assert [float(b) for b in rd.split_buffer(math.inf, [0.0, 1.0])[1]] == [0.0, math.inf]
     S_D = rd.service_rates(100, 100, 1250.0)[1]
     assert rd.buffer_for_delay(rd.delay_bound(B_D, S_D), S_D) == pytest.approx(31.0)
     assert rd.delay_bound(10.0, 0.0) == np.inf
