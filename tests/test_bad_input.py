@@ -84,7 +84,7 @@ FILES = {
     "arrivals without size": (
         "flow",
         '+arrivals = { poisson = "5 1/s" }',
-        "arrivals: {'poisson': '5 1/s'} needs count = 1 and a finite size",
+        "arrivals: { poisson = '5 1/s' } needs count = 1 and a finite size",
     ),
     "arrivals unknown": ("flow", '+arrivals = { bursts = "5 1/s" }', "flow 1, key arrivals"),
     "pareto shape one": (

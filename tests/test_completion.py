@@ -85,7 +85,7 @@ def steady(**variables):
     ("variables", "changes", "said"),
     [
         ({}, {}, r"flow 1, rtt: .* the trace cannot tell it"),
-        ({"rtt_min": np.full((10, 2), 1e-6)}, {}, "its estimates, of 1: .*rtt = 1e-06.* at least"),
+        ({"rtt_min": np.full((10, 2), 1e-6)}, {}, "its estimates, of 1: .*rtt = 1 us.* at least"),
         ({}, {"link": [{}, {"name": "b"}]}, r"link 1, capacity: .* required"),
         ({}, {"link": [{"bufer": "3 pkt"}]}, "buffer"),
         ({}, {"link": 3}, "link: "),
