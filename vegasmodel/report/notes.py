@@ -20,7 +20,7 @@ from vegasmodel.results.texts import over_runs
 from vegasmodel.scenario import Flow, Link, Red, Scenario
 from vegasmodel.scenario.active_time import active_part
 from vegasmodel.scenario.parts import LAWS
-from vegasmodel.stacks import PAPER
+from vegasmodel.stacks.paper import PAPER
 
 # If it is not known whether an assumption holds, ``notes`` only names it. But the one that stands
 # here for a model is explained in full.
