@@ -34,6 +34,7 @@ ABOUT_AVERAGES = (  # assumptions on means over runs or over time, which a traje
     "insensitive-to-starts",
     "sends-after-warm-up",
     "settles-in-time",
+    "thresholds-reached",
 )
 WITH_LIMIT_CYCLE = ("rounds", "fluid")  # the simulators that find a limit cycle
 USUAL_SAMPLES = 2001  # default number of samples of a trajectory

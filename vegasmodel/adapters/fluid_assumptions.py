@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.adapters import fluid_vegas, own_loop, rest, waits
+from vegasmodel.adapters import fluid_vegas, own_loop, rest, resting_windows, waits
 from vegasmodel.adapters.common import (
     buffered,
     left_out,
@@ -79,6 +79,7 @@ def assumptions(scenario: Scenario, run: ContinuousRun) -> tuple[Assumption, ...
         own_loop.settles(scenario, *means, lost=bool(run.losses.any())),
         whole_thresholds(scenario),
         rest.together(scenario),
+        resting_windows.reached(scenario, *means[:3], run.losses),
         *_of_hosts(scenario, run),
         *_of_chance(scenario, run),
         *_of_own_laws(scenario, run),

@@ -9,7 +9,7 @@ import dataclasses
 
 import numpy as np
 
-from vegasmodel.adapters import own_loop
+from vegasmodel.adapters import own_loop, resting_windows
 from vegasmodel.adapters.common import (
     NOBODY_SENDS,
     endless,
@@ -98,6 +98,7 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
         losses_end_growth(scenario),
         own_loop.settles(scenario, *means, lost=lost),
         whole_thresholds(scenario),
+        resting_windows.reached(scenario, *means[:3], found.loss_rate),
         *of_user_laws,
         *sends_after_warm_up(scenario, found.throughput),
     )

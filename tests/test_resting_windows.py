@@ -1,0 +1,59 @@
+"""Vegas flows whose backlog stays between alpha and beta beside loss-based flows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from vegasmodel.adapters.resting_windows import backlogs
+from vegasmodel.packets import ns2
+
+NAME = "thresholds-reached"
+
+
+def case(alpha: int, beta: int, buffer: float = 67.0, rival: str = "reno") -> vm.Scenario:
+    flows = [
+        vm.Flow("vegas", 0.05, alpha=alpha, beta=beta, start=0.5, variant="ns2"),
+        vm.Flow(rival, 0.05, variant="ns2"),
+    ]
+    return vm.Scenario([vm.Link(1000.0, buffer=buffer)], flows, run=vm.Run(120.0, 40.0))
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+@pytest.mark.parametrize(
+    ("alpha", "beta", "holds"),
+    [(2, 60, False), (1, 3, True), (3, 3, True), (2, 10, True)],
+)
+def test_a_simulator_says_if_the_thresholds_never_move_the_window(model, alpha, beta, holds):
+    (said,) = [a for a in vm.predict(case(alpha, beta), model).assumptions if a.name == NAME]
+    assert said.holds is holds
+    assert holds or f"(alpha {alpha}, beta {beta})" in said.detail
+
+
+@pytest.mark.ns2
+def test_in_ns2_the_start_then_decides_the_rates():
+    """Vegas starts later by up to a round trip, and finds nearly the same queue."""
+    starts = (0.505, 0.51, 0.52, 0.53, 0.54)
+    shares = {}
+    for beta in (3, 60):
+        scenario = case(1 if beta == 3 else 2, beta)
+        runs = [
+            ns2.run(scenario.replace({"flow.vegas.start": at}), rtts=False, processes=1).throughput
+            for at in starts
+        ]
+        shares[beta] = np.array([run[0] / np.sum(run) for run in runs])
+    assert np.ptp(shares[60]) > 0.05 * shares[60].mean()
+    assert np.ptp(shares[3]) < 0.01 * shares[3].mean()
+
+
+def test_the_backlog_at_the_emptiest_and_at_the_fullest_queue():
+    """By hand: capacity 1000 packets/s and 50 ms hold 50 packets, the buffer of ns-2 66 more.
+
+    Reno's window has a mean of 60, so it falls from 80 to 40. With Vegas's 30 packets, 20 of the 70
+    packets are then queued, for 20 ms. At the full buffer 66 ms are queued.
+    """
+    windows, base = np.array([30.0, 60.0]), np.array([0.05, np.nan])
+    least, most = backlogs(case(2, 60), windows, base, np.array([False, True]))
+    assert least[0] == pytest.approx(30.0 * 20.0 / 70.0, rel=1e-6)
+    assert most[0] == pytest.approx(30.0 * 66.0 / 116.0, rel=1e-6)

@@ -1,0 +1,87 @@
+"""Tests whether the thresholds of Vegas determine its window beside loss-based flows.
+
+Vegas keeps its window while its backlog is from alpha to beta packets. Beside loss-based flows the
+queue rises until packets are lost, and then falls. If the backlog of a Vegas flow is between alpha
+and beta even at the fullest and at the emptiest queue, the thresholds never move its window. The
+window then stays for ever where slow start has left it, and chance decides where this is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.adapters.own_loop import delay_of
+from vegasmodel.fields.lists import few
+from vegasmodel.laws import find
+from vegasmodel.metrics import Floats
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.scenario import DropTail, Scenario
+from vegasmodel.scenario.placement import room
+
+NAME = "thresholds-reached"  # of the assumption
+MARGIN = 1.0  # packets: a backlog that is nearer to a threshold may reach it at times
+
+
+def backlogs(
+    scenario: Scenario, windows: Floats, base_rtt: Floats, loses: np.ndarray
+) -> tuple[Floats, Floats]:
+    """Each flow's backlog, in packets, at the emptiest and at the fullest queue, two arrays [flow].
+
+    ``windows`` [flow] are mean windows in packets, ``base_rtt`` [flow] are in s, and ``loses``
+    [flow] says which flows are cut by losses. The fullest queue is the full buffer. The emptiest
+    one is that after a loss of each such flow. A window that grows evenly from d W to W, where d is
+    its factor at a loss, has the mean (1 + d) W/2. So after the loss it is 2 d/(1 + d) times its
+    mean. The backlog of a window W at the queueing delay s is W (T + s - baseRTT)/(T + s).
+    """
+    link, members = scenario.links[0], scenario.members
+    rtt = np.array([member.rtt for member in members])
+    decrease = np.array([find(member.flow.law).decrease for member in members])
+    after = np.where(loses, windows * 2.0 * decrease / (1.0 + decrease), windows)
+    fullest = room(scenario, link, "forward") / link.capacity
+    emptiest = delay_of(after, rtt, link.capacity, fullest)
+    least, most = (
+        np.maximum(windows * (rtt + s - base_rtt) / (rtt + s), 0.0) for s in (emptiest, fullest)
+    )
+    return least, most
+
+
+def reached(
+    scenario: Scenario,
+    throughput: Floats | None,
+    rtt_mean: Floats | None,
+    base_rtt: Floats | None,
+    lost: Floats | None,
+) -> Assumption:
+    """The simulators' assumption that Vegas flows reach alpha or beta beside loss-based flows.
+
+    It fails if for a Vegas flow the smaller of the two ``backlogs`` is above alpha and the larger
+    one below beta, by more than ``MARGIN`` packets each. It is tested only for flows over one
+    drop-tail link, in one direction, of which a loss-based one loses packets.
+    ``throughput`` [flow] is in pkt/s, ``rtt_mean`` and ``base_rtt`` [flow] are in s. ``lost``
+    [flow] is above 0 for flows that lose packets after the warm-up.
+    """
+    link, members = scenario.links[0], scenario.members
+    one_queue = len(scenario.links) == 1 and len({f.direction for f in scenario.flows}) == 1
+    known = throughput is not None and rtt_mean is not None and base_rtt is not None
+    if not (one_queue and known and lost is not None and isinstance(link.queue, DropTail)):
+        return Assumption(NAME, True)
+    vegas = np.array([member.flow.keeps_backlog for member in members])
+    loses = ~vegas & (np.nan_to_num(lost) > 0.0)
+    if not (vegas.any() and loses.any()) or not np.isfinite(link.buffer):
+        return Assumption(NAME, True)
+    windows = np.nan_to_num(np.asarray(throughput) * np.asarray(rtt_mean))
+    base = np.nan_to_num(np.asarray(base_rtt), nan=0.0)
+    least, most = backlogs(scenario, windows, base, loses)
+    resting = [
+        f"{member.name}'s backlog stays between {low:.3g} and {high:.3g} packets (alpha "
+        f"{member.flow.alpha:g}, beta {member.flow.beta:g})"
+        for member, low, high in zip(members, least, most, strict=True)
+        if member.flow.keeps_backlog
+        and low > member.flow.alpha + MARGIN
+        and high < member.flow.beta - MARGIN
+    ]
+    detail = (
+        f"{few(resting, clauses=True)}; so the window stays where slow start or a rare loss has "
+        "left it, and chance decides where this is"
+    )
+    return Assumption(NAME, not resting, detail if resting else "")
