@@ -291,3 +291,31 @@ def test_a_blank_line_parts_the_uncertainty_from_the_text_before(
     (table,) = (i for i, line in enumerate(lines) if line.endswith("sd, %"))
     assert lines[table - 1] == ""
     assert lines[table - 2] != ""
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (["basins", "--phase", "700s"], "--phase: '700s' is not allowed; a time such as "),
+        (["basins", "--tolerance", "0 %"], "--tolerance: '0 %' is not allowed; a fraction "),
+        (["basins", "--tolerance", "100%"], "--tolerance: '100%' is not allowed; a fraction "),
+        (
+            ["stability", "--over", "flow.rtt=90ms:20ms", "--over", "link.capacity=5pkt/s:9pkt/s"],
+            "--over: 'flow.rtt=90ms:20ms' is not allowed; FIELD=LOW:HIGH with finite numbers and ",
+        ),
+        (
+            ["design", "--solve", "flow.rtt", "--for", "jain=0.9", "--between", "90ms:20ms"],
+            "--between: '90ms:20ms' is not allowed; two finite numbers, LOW:HIGH, the lower end ",
+        ),
+    ],
+)
+def test_a_value_out_of_range_is_shown_as_the_user_wrote_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: list[str], said: str
+) -> None:
+    """The messages showed 700.0, 0.0, 1.0 and 0.09:0.02, and one named "over flow.rtt"."""
+    (tmp_path / "s.toml").write_text(MIXED, encoding="utf-8")
+    assert run([line[0], str(tmp_path / "s.toml"), *line[1:]]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"vegasmodel: {said}")
+    assert err.count("\n") == 1

@@ -82,8 +82,12 @@ def basins(
     if against is not None:
         check_model(against, "--against")
     ready(*models)
-    tolerance_fraction = parse(tolerance, "fraction", field="--tolerance", high=1.0)
-    wait = None if phase is None else parse(phase, "time", field="--phase")
+    tolerance_fraction = parse(tolerance, "fraction", field="--tolerance", high=1.0, low_open=True)
+    if tolerance_fraction == 1.0:
+        allowed = 'a fraction above 0 and below 1, or a percentage such as "5 %"'
+        raise FieldError("--tolerance", tolerance, allowed)
+    longest = case.run.duration
+    wait = None if phase is None else parse(phase, "time", field="--phase", high=longest)
     first = None if windows is None else _whole_range(windows)
     with meter(what="starts") as report:
         found: list[Basins] = []

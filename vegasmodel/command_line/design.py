@@ -5,6 +5,7 @@ For example, it finds the buffer with which a flow gets 30 % of the total throug
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -186,6 +187,9 @@ def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
     try:
         ends = [float(field.read(end, scenario)) for end in (low, high)]
         fields.expect_units(field, (low, high), ends, "between")
-        return ends[0], ends[1]
     except FieldError as error:
         raise error.of("--between") from None
+    if not ends[0] < ends[1] < math.inf:
+        allowed = "two finite numbers, LOW:HIGH, the lower end first"
+        raise FieldError("--between", text, allowed)
+    return ends[0], ends[1]

@@ -133,7 +133,10 @@ def _span(text: str, scenario: Scenario) -> tuple[str, tuple[float, float]]:
     field = fields.find(scenario, name, "--over")
     if not field.number:
         raise FieldError("--over", text, "a field of numbers that need not be whole")
-    return name, (float(field.read(low, scenario)), float(field.read(high, scenario)))
+    span = float(field.read(low, scenario)), float(field.read(high, scenario))
+    if not 0.0 < span[0] < span[1] < math.inf:
+        raise FieldError("--over", text, "FIELD=LOW:HIGH with finite numbers and 0 < LOW < HIGH")
+    return name, span
 
 
 def _sentences(found: StabilityVerdict) -> list[str]:
