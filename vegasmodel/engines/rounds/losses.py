@@ -210,13 +210,6 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
 
 
 @jit
-def _restart_at_duplicate(f: Sender, end: float) -> None:
-    """Restart the retransmission timer at a duplicate ACK, if the sender is ns-2's CUBIC."""
-    if f.every_ack_restarts:
-        arm(f, end)
-
-
-@jit
 def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
     """Process the next duplicate ACKs; returns the time at which the last of them arrives.
 
@@ -250,7 +243,8 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     first = p.first  # ``acknowledge`` changes it
     samples = acks if f.scoreboard else 0.0  # with SACK a duplicate ACK gives an RTT sample, too
     acknowledge(f, p, acks, now, samples)
-    _restart_at_duplicate(f, end)
+    if f.every_ack_restarts:  # ns-2's CUBIC
+        arm(f, end)
     new = _receive(f, holes, first, acks, p.sent_at)
     f.arrived += new
     count_flight(f, holes)
