@@ -83,6 +83,23 @@ def cwnd_packets(f: Window) -> float:
     return whole_packets
 
 
+def count_acked(f: Window, cnt: float, acked: float) -> None:
+    """Let a Linux window grow by a packet per ``cnt`` acknowledged packets; ``acked`` are new.
+
+    The kernel's function is tcp_cong_avoid_ai. Whenever the count of acknowledged packets,
+    ``cwnd_cnt``, reaches ``cnt``, the window grows by one packet and the count is reduced by
+    ``cnt``. If ``cnt`` has fallen since the last call, the count may already have reached it. Then
+    the window grows by one packet, and the count is set to 0 before ``acked`` is added.
+    """
+    if f.cwnd_cnt >= cnt:  # ``cnt`` was larger at the last call
+        f.cwnd_cnt = 0.0
+        f.cwnd += 1.0
+    f.cwnd_cnt += acked
+    more = np.floor(f.cwnd_cnt / cnt)
+    f.cwnd_cnt -= more * cnt
+    f.cwnd += more
+
+
 def keeps_up(f: Window, acks: float) -> bool:
     """Whether the ``acks`` ACKs that have just arrived may enlarge the window.
 

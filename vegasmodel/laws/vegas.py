@@ -11,6 +11,7 @@ from vegasmodel.laws.packets import (
     PacketRules,
     Round,
     Window,
+    count_acked,
     cwnd_packets,
     keeps_up,
 )
@@ -135,24 +136,6 @@ def decide(f: Window, diff: float, delta: float) -> None:
         f.growth = 1.0 / f.cwnd if delta < f.alpha else 0.0
 
 
-def count_acked(f: Window, packets: float, acked: float) -> None:
-    """Add ``acked`` packets to Linux's count of acknowledged packets, and let the window grow.
-
-    ``packets`` is the window. Whenever the count reaches ``packets``, the window grows by one
-    packet and the count is reduced by ``packets``. So the window grows as in Reno, by one packet
-    per round trip. If the window has shrunk since the last call, the count may already have
-    reached ``packets``. Then the window grows by one packet, and the count is set to 0 before
-    ``acked`` is added.
-    """
-    if f.cwnd_cnt >= packets:  # the window was larger at the last call
-        f.cwnd_cnt = 0.0
-        f.cwnd += 1.0
-    f.cwnd_cnt += acked
-    more = np.floor(f.cwnd_cnt / packets)
-    f.cwnd_cnt -= more * packets
-    f.cwnd += more
-
-
 def decide_whole(f: Window, acked: float) -> None:
     """Change the window at the end of a round trip by whole packets, as Linux's Vegas does.
 
@@ -165,8 +148,8 @@ def decide_whole(f: Window, acked: float) -> None:
     That many packets fill the path without a queue.
 
     If the round trip has at most two RTT samples, the backlog is not used. In congestion avoidance
-    the window then grows as in Reno (``count_acked``). ``acked`` is the number of packets that the
-    last ACK acknowledges.
+    the window then grows as in Reno, by one packet per window of ACKs (``count_acked``). ``acked``
+    is the number of packets that the last ACK acknowledges.
 
     The window never shrinks below two packets. When it shrinks, ssthresh is reduced to the window
     minus 1 if it is larger, but not below 2. So the window is not below ssthresh, and slow start

@@ -25,9 +25,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.rounds.rules import rule
 from vegasmodel.engines.rounds.state import Sender, jit, rare
 from vegasmodel.laws.cubic import SAME_WINDOW
-from vegasmodel.laws.packets import NEVER, SLACK
+from vegasmodel.laws.packets import NEVER, SLACK, count_acked
+
+_count_acked = rule(count_acked)
 
 CUBE_RTT_SCALE = 410.0  # bic_scale 41 in tenths: C is 410/1024 packets/s^3
 CUBE_FACTOR = 2**40 // 410  # 1/C, with seconds counted in 1024ths
@@ -203,15 +206,7 @@ def cong_avoid(f: Sender, acks: float, now: float) -> None:
         f.cwnd += 1.0 if grows else 0.0
         f.cwnd_cnt = 0.0 if grows else f.cwnd_cnt + acks
         return
-    # Linux 6.1 counts ACKs in ``cwnd_cnt``, and adds a packet for every ``cnt`` of them. If ``cnt``
-    # has fallen below this count since the last ACK, it first adds one packet for all of them.
-    if f.cwnd_cnt >= f.cnt:
-        f.cwnd_cnt = 0.0
-        f.cwnd += 1.0
-    f.cwnd_cnt += acks
-    more_packets = np.floor(f.cwnd_cnt / f.cnt)
-    f.cwnd_cnt -= more_packets * f.cnt
-    f.cwnd += more_packets
+    _count_acked(f, f.cnt, acks)
 
 
 @rare
