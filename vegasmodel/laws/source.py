@@ -26,12 +26,14 @@ class Source(NamedTuple):
     """The state of a sender, which the functions of a congestion control law get.
 
     - ``window``: congestion window, packets; at a loss, the window before the cut.
-    - ``rtt``, ``base_rtt``: round-trip time as the source measures it, and the least so far, s.
+    - ``rtt``: round-trip time as the source measures it, s.
+    - ``base_rtt``: the least round-trip time so far, or the one that the scenario gives, s.
     - ``backlog``: its own packets in the queue, as its TCP implementation computes them.
     - ``elapsed``: seconds since its last loss, or since its start if there was none.
     - ``memory``: what ``remember`` returned at the last loss, or the window at that loss if the law
       has no ``remember`` or has ``state``; 0 before the first loss.
-    - ``alpha``, ``beta``: the flow's thresholds, packets.
+    - ``alpha``, ``beta``: the flow's thresholds, packets; in the simulator ``fluid`` the function
+      ``drift`` of Vegas gets the ends of ``stacks.dead_zone`` instead.
     - ``round_trips``: number of round trips since its last loss, or since its start if there was
       none; a real number.
 
@@ -39,15 +41,15 @@ class Source(NamedTuple):
     ``state={"max_rtt": 0.0}``, the functions of the law can read ``f.max_rtt``, too.
     """
 
-    window: float  # congestion window, packets; at a loss, the window before the cut
-    rtt: float  # round-trip time as the source measures it
-    base_rtt: float  # least round-trip time that it has measured, or what the scenario gives
-    backlog: float  # its own packets in the queue, as its TCP implementation computes them
-    elapsed: float  # seconds since its last loss (since its start, if there was none)
-    memory: float  # what ``remember`` returned at the last loss, or the window then; 0 before any
-    alpha: float  # threshold, packets; in ``fluid`` Vegas gets ``stacks.dead_zone`` instead
-    beta: float  # threshold, packets; as for ``alpha``
-    round_trips: float = 0.0  # since its last loss (since its start, if there was none)
+    window: float
+    rtt: float
+    base_rtt: float
+    backlog: float
+    elapsed: float
+    memory: float
+    alpha: float
+    beta: float
+    round_trips: float = 0.0
 
 
 @functools.cache
