@@ -24,6 +24,7 @@ from vegasmodel.engines.rounds.state import (
     SENT_AT,
     Parcel,
     Sender,
+    apart,
     jit,
     rare,
 )
@@ -194,7 +195,7 @@ def _first_behind(f: Sender, holes: Floats, first: float) -> int:
     return low
 
 
-@jit
+@apart
 def fill_holes(f: Sender, holes: Floats, first: float, count: float, sent_at: float) -> float:
     """Record that ``count`` packets have arrived, from number ``first`` on.
 
