@@ -76,6 +76,15 @@ def window(f: Sender) -> float:
     return min(cwnd_packets(f) + f.inflated, np.floor(f.max_window))
 
 
+@rare
+def _before_cut(f: Sender) -> float:
+    """The window that a cut multiplies: cwnd in whole packets, at most the flow's ``max_window``.
+
+    What fast recovery has added to the window does not count.
+    """
+    return min(cwnd_packets(f), np.floor(f.max_window))
+
+
 @jit
 def in_slow_start(f: Sender) -> bool:
     """Whether the flow is in slow start, so that each ACK of new data adds a packet to its window.
@@ -264,7 +273,7 @@ def _decreased(f: Sender, factor: float) -> float:
     """
     if f.fractional_cut:
         return factor * min(f.cwnd, f.max_window)
-    return np.floor(factor * min(cwnd_packets(f), np.floor(f.max_window)))
+    return np.floor(factor * _before_cut(f))
 
 
 @rare
@@ -315,7 +324,7 @@ def cut(f: Sender) -> bool:
         if f.swells_uncut:
             f.inflated = 3.0
         return False
-    before = min(cwnd_packets(f), np.floor(f.max_window))
+    before = _before_cut(f)
     if not in_cwr(f):  # else the window has been cut already, and the packet is sent again
         f.cwnd = max(_window_after_loss(f), f.least_after_loss)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
@@ -427,7 +436,7 @@ def enter_cwr(f: Sender) -> None:
     halve it.
     """
     if f.acked >= f.recover or f.timed_out:
-        before = min(cwnd_packets(f), np.floor(f.max_window))
+        before = _before_cut(f)
         f.cwnd = max(_decreased(f, 0.5) if f.rules != BY_ADDRESS else _window_after_loss(f), 1.0)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
         f.recover, f.timed_out, f.echoed = f.high, 0, 1
@@ -453,7 +462,7 @@ def retransmission_timeout(f: Sender, now: float) -> None:
     """
     # Linux has cut already if the timeout comes within a recovery or is the second in a row
     if not f.one_cut_in_loss or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):
-        half = np.floor(min(cwnd_packets(f), np.floor(f.max_window)) / 2.0)
+        half = np.floor(_before_cut(f) / 2.0)
         f.ssthresh = max(half if f.rules != BY_ADDRESS else np.floor(_window_after_loss(f)), 2.0)
     if f.bictcp:
         reset(f, now)
