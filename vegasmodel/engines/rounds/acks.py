@@ -50,6 +50,12 @@ def usable_window(f: Sender, now: float) -> float:
 
 
 @jit
+def whole_usable(f: Sender, now: float) -> float:
+    """How many whole packets the sender may send now."""
+    return np.floor(usable_window(f, now) + 1e-9)  # a rounding error must not cost a packet
+
+
+@jit
 def limit_flight(f: Sender) -> None:
     """At an ACK, lower the limit on packets in flight that ns-2's CUBIC has after a cut.
 

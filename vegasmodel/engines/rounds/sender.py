@@ -34,6 +34,7 @@ from vegasmodel.engines.rounds.acks import (
     sent_twice,
     usable_window,
     waits_first,
+    whole_usable,
 )
 from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.delayed_ack import (
@@ -389,7 +390,7 @@ def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
         else:
             f.event, f.time = TIMER, max(now, timeout)
         return
-    free = np.floor(usable_window(f, now) + 1e-9)  # a rounding error must not cost a packet
+    free = whole_usable(f, now)
     if sendable(f, free) >= 1.0 and f.wait_ends == NEVER:
         send(f, free, 0.0)
         f.time = now

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.acks import limit_flight, send, sendable, usable_window
+from vegasmodel.engines.rounds.acks import limit_flight, send, sendable, whole_usable
 from vegasmodel.engines.rounds.laws import outstanding, window
 from vegasmodel.engines.rounds.repair import send_in_recovery
 from vegasmodel.engines.rounds.scoreboard import forgotten, known_lost
@@ -32,12 +32,6 @@ from vegasmodel.engines.rounds.state import FIRST, FORGOTTEN, NOT_RESENT, RECOVE
 from vegasmodel.engines.rounds.timer import arm
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
-
-
-@jit
-def _free(f: Sender, now: float) -> float:
-    """How many whole packets the sender may send now."""
-    return np.floor(usable_window(f, now) + 1e-9)  # a rounding error must not cost a packet
 
 
 @jit
@@ -68,7 +62,7 @@ def begin_wait(f: Sender, holes: Floats, at: float) -> None:
 
     No wait begins if another one is in progress, or if there is no packet to send.
     """
-    if f.wait_ends == NEVER and _may_send(f, holes, _free(f, at)):
+    if f.wait_ends == NEVER and _may_send(f, holes, whole_usable(f, at)):
         f.wait_ends = at + f.jitter * np.random.random()
 
 
@@ -109,7 +103,7 @@ def _send_after_wait(f: Sender, holes: Floats) -> None:
     SACK, the sender may have more packets to send (``repair.send_lost_or_wait``). It then waits
     again.
     """
-    free = _free(f, f.time)
+    free = whole_usable(f, f.time)
     if not _may_send(f, holes, free):
         return
     if f.acked >= f.high and not f.overdue_checks:
@@ -117,7 +111,7 @@ def _send_after_wait(f: Sender, holes: Floats) -> None:
     if f.phase == RECOVERY and f.scoreboard:
         before = f.pipe
         send_in_recovery(f, holes, free, 0.0)
-        if _may_send(f, holes, _free(f, f.time)):
+        if _may_send(f, holes, whole_usable(f, f.time)):
             f.wait_ends = f.time + (f.pipe - before) * f.gap
     else:
         send(f, free, 0.0)
