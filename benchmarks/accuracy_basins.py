@@ -193,7 +193,7 @@ def verdict(p: list[float]) -> str:
         by_holm += 1
     return (
         f"{differ} differ at a level of {100 * LEVEL:g} % for each case (by chance "
-        f"{LEVEL * len(p):.2g} on average, as many or more in {100 * chance:.2g} % of campaigns); "
+        f"{LEVEL * len(p):.2g} on average, as many or more in {100 * chance:.3g} % of campaigns); "
         f"{by_holm} at a level of {100 * LEVEL:g} % for all cases together (Holm)"
     )
 
