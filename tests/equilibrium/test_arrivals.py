@@ -1,5 +1,6 @@
 """Order of arrival: the exact recursion, Bonald's form, the limit of many flows, and bands."""
 
+import itertools
 import math
 
 import numpy as np
@@ -175,6 +176,28 @@ def test_the_selected_point_is_where_the_rule_goes(known_base):
     point = arrivals.arrive([alpha] * 3, c, beta=beta, rtt=d, over_estimate=x)
     np.testing.assert_allclose(point.x, over, atol=2e-3)
     np.testing.assert_allclose(point.rates, rates, rtol=0.02)
+
+
+@pytest.mark.parametrize(("variant", "above"), [("paper", 0.0), ("ns2", 0.5), ("linux", 1.0)])
+def test_an_earlier_flow_keeps_its_window_or_rests_at_its_upper_edge(variant, above):
+    """Its rate is the smaller one: that of its old window, or that of the backlog beta + above."""
+    rng = np.random.default_rng(30245001)
+    kept = []
+    for _ in range(20):
+        alpha, d, c = rng.uniform(1, 4, 4), rng.uniform(0.005, 0.05, 4), rng.uniform(50, 500)
+        beta = alpha + rng.uniform(0, 3, 4)
+        steps = []
+        note = lambda *step, steps=steps: steps.append(step)  # noqa: E731 - one short line
+        arrivals.arrive(alpha, c, beta=beta, rtt=d, variant=variant, each=note)
+        for (_, old, _), (x, new, delay) in itertools.pairwise(steps):
+            earlier = slice(0, old.size)
+            y, base = delay - x[earlier], d[earlier] + x[earlier]
+            at_edge = (beta[earlier] + above) / (y * (1 + y / base) if variant == "linux" else y)
+            unchanged = old / (d[earlier] + delay)
+            kept.extend(unchanged < at_edge)
+            rates = new[earlier] / (d[earlier] + delay)
+            np.testing.assert_allclose(rates, np.minimum(unchanged, at_edge), rtol=1e-9)
+    assert {True, False} <= set(kept)
 
 
 def test_early_flows_win_without_over_estimation_and_late_ones_with_it():
