@@ -43,6 +43,23 @@ rtt = "80 ms"
 """
 
 
+def test_a_queue_holds_whole_packets_and_the_one_in_transmission_waits_in_none() -> None:
+    """ns-2's drop-tail limit counts the packet in transmission; RED's does not (docs/ns2.md)."""
+    assert vm.DropTail().limits(2.7) == vm.Red(1.0, 2.0).limits(2.7) == (2.0,)
+    limits = [0.0, 1.0, 20.0]
+    for queue, variant, room in (
+        (vm.DropTail(), "ns2", [0.0, 0.0, 19.0]),
+        (vm.DropTail(), "paper", limits),
+        (vm.Red(1.0, 2.0), "ns2", limits),
+    ):
+        assert queue.waiting(limits, STACKS[variant]).tolist() == room
+
+
+def test_the_thresholds_of_red_differ() -> None:
+    with pytest.raises(vm.FieldError, match=r"^max_threshold: 5\.0 .* more than min_threshold, 5$"):
+        vm.Red(5.0, 5.0)
+
+
 @pytest.mark.parametrize(("buffer", "rate", "delay"), [(27, 24, 3), (125, 113, 12), (312, 281, 31)])
 def test_every_source_splits_a_rate_delay_buffer_alike(buffer: int, rate: int, delay: int) -> None:
     """Class D gets a tenth of the buffer, rounded to whole packets (ties to even), R the rest."""
