@@ -238,3 +238,16 @@ def test_the_worst_step_of_the_recursion_counts(monkeypatch):
     found = arrivals.arrive(np.full(4, 3.0), 250.0)
     assert found.residual == pytest.approx(1e-3)
     assert found.status == Status.ILL_CONDITIONED
+
+
+def test_the_worst_step_of_many_arrivals_counts(monkeypatch):
+    right = _arrivals_many.delays
+
+    def wrong(alpha, c):
+        delays, residuals = right(alpha, c)
+        residuals[1] = -1e-3
+        return delays, residuals
+
+    monkeypatch.setattr(arrivals, "MANY_FLOWS", 200)
+    monkeypatch.setattr(_arrivals_many, "delays", wrong)
+    assert arrivals.arrive(np.full(201, 3.0), 250.0).residual == pytest.approx(1e-3)
