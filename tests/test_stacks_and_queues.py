@@ -43,7 +43,7 @@ rtt = "80 ms"
 """
 
 
-def test_a_queue_holds_whole_packets_and_the_one_in_transmission_waits_in_none() -> None:
+def test_a_queue_holds_whole_packets_and_ns2_counts_the_one_in_transmission() -> None:
     """ns-2's drop-tail limit counts the packet in transmission; RED's does not (docs/ns2.md)."""
     assert vm.DropTail().limits(2.7) == vm.Red(1.0, 2.0).limits(2.7) == (2.0,)
     limits = [0.0, 1.0, 20.0]
