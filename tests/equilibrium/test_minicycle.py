@@ -499,6 +499,13 @@ def test_no_T_gives_the_ratios_in_the_text():
             assert np.nanmin(worst) > 0.02
 
 
+def test_the_printed_form_ends_where_the_queue_never_empties():
+    """Hypothesis 2 excludes buffers above the bandwidth-delay product, here 10 packets."""
+    vegas, reno = minicycle.throughput(1000.0, 0.01, np.array([10.0, 10.1]), form="printed")
+    for rates in (vegas, reno):
+        assert np.isfinite(rates).tolist() == [True, False]
+
+
 @pytest.mark.parametrize("form", ["derived", "printed"])
 def test_numbers_give_numbers(form):
     assert all(
