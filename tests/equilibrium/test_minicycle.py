@@ -499,6 +499,13 @@ def test_no_T_gives_the_ratios_in_the_text():
             assert np.nanmin(worst) > 0.02
 
 
+def test_the_printed_form_changes_its_equations_at_the_printed_threshold():
+    """B_th = alpha (3 - 2 lambda) = 4.5; below it the ratio is (1 + lambda)/(3 (1 - lambda))."""
+    buffers = np.array([0.5, 2.0, 4.4, 4.6, 6.0, 8.9])
+    vegas, reno = minicycle.throughput(1080.0, 0.08, buffers, form="printed")
+    assert np.isclose(vegas / reno, 7 / 3, rtol=1e-12).tolist() == [True] * 3 + [False] * 3
+
+
 def test_the_printed_form_ends_where_the_queue_never_empties():
     """Hypothesis 2 excludes buffers above the bandwidth-delay product, here 10 packets."""
     vegas, reno = minicycle.throughput(1000.0, 0.01, np.array([10.0, 10.1]), form="printed")
