@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from fractions import Fraction
 
 import numba
 import numpy as np
@@ -504,6 +505,13 @@ def test_the_printed_form_changes_its_equations_at_the_printed_threshold():
     buffers = np.array([0.5, 2.0, 4.4, 4.6, 6.0, 8.9])
     vegas, reno = minicycle.throughput(1080.0, 0.08, buffers, form="printed")
     assert np.isclose(vegas / reno, 7 / 3, rtol=1e-12).tolist() == [True] * 3 + [False] * 3
+
+
+def test_the_window_of_equation_17_keeps_its_digits_at_a_long_queue():
+    """W_V^2 + (W_R - alpha - M) W_V = alpha W_R, in exact arithmetic; W_V is 3 packets here."""
+    W_R, M, alpha = 10**9, 1, 3
+    W_V = Fraction(float(printed.vegas_window(np.array(1.0 * W_R), 1.0 * M, 1.0 * alpha)))
+    assert abs(W_V**2 + (W_R - alpha - M) * W_V - alpha * W_R) < Fraction(1e-14) * alpha * W_R
 
 
 def test_the_printed_form_ends_where_the_queue_never_empties():
