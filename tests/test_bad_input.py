@@ -52,8 +52,16 @@ FILES = {
     "delay beyond the rtt": ("link", '+delay = "50 ms"', "flow 1, key rtt"),
     "rtt below transmission": ("flow", '=[[flow]]\nlaw="reno"\nrtt="1 us"', "flow 1, key rtt"),
     "rtt negative": ("flow", '=[[flow]]\nlaw = "reno"\nrtt = "-1 ms"', "flow 1, key rtt"),
-    "rtt range reversed": ("flow", '=[[flow]]\nlaw="reno"\nrtt={uniform=["2 s","1 s"]}', "rtt"),
-    "rtt range of three": ("flow", '=[[flow]]\nlaw="reno"\nrtt={uniform=["2 s"]}', "rtt"),
+    "rtt range reversed": (
+        "flow",
+        '=[[flow]]\nlaw="reno"\nrtt={uniform=["2 s","1 s"]}',
+        "rtt.uniform: ['2 s', '1 s'] is not allowed; two times, the shorter one first",
+    ),
+    "rtt range of one": (
+        "flow",
+        '=[[flow]]\nlaw="reno"\nrtt={uniform=["2 s"]}',
+        "rtt.uniform: ['2 s'] is not allowed; a list of two times",
+    ),
     "unknown discipline": ("link", '+queue = { discipline = "codel" }', "queue.discipline"),
     "queue without discipline": ("link", "+queue = { ecn = true }", "queue.discipline"),
     "red without thresholds": ("link", '+queue = { discipline = "red" }', "min_threshold"),
