@@ -40,6 +40,12 @@ def test_jain_of_tsang_section_1() -> None:
     assert metrics.jains(sets) == pytest.approx([1.0, 0.9, 2 / 3])
 
 
+def test_a_flow_that_is_never_active_delivers_nothing_unless_nobody_is() -> None:
+    rates = [[1.0, math.nan, 3.0], [math.nan] * 3, [0.0, 2.0, 5.0]]
+    found = metrics.delivered(rates)
+    np.testing.assert_array_equal(found, [[1.0, 0.0, 3.0], [math.nan] * 3, [0.0, 2.0, 5.0]])
+
+
 def test_runs_that_differ_by_rounding_have_no_standard_error() -> None:
     """Of 1, 2 and 3 it is 1/sqrt(3); the next number after 0.1 is 0.1 but for rounding."""
     rates = np.array([[1.0, 0.1, math.nan], [2.0, np.nextafter(0.1, 1.0), 1.0], [3.0, 0.1, 1.0]])
