@@ -131,6 +131,17 @@ def test_a_comparison_has_the_least_error_and_the_base_rtts_of_vegas_only() -> N
     assert comparison.Comparison(s, measured, (none,)).best_error() is None
 
 
+def test_the_error_of_base_rtt_is_over_the_flows_that_have_one_in_both() -> None:
+    """Errors of 3 and 1 ms: the root mean square is sqrt(5) ms; the excess measured is 4 ms."""
+    s = scenario({"law": "vegas", "count": 3, "alpha": 3, "beta": 3})
+    rates = np.full(3, 360.0)
+    measured = Prediction("ns2", s, rates, base_rtt=np.array([0.084, 0.084, math.nan]))
+    model = Prediction("m", s, rates, base_rtt=np.array([0.087, 0.083, 0.099]))
+    found = comparison.Comparison(s, measured, (model,))
+    assert found.errors["m"]["base_rtt"] == pytest.approx(math.sqrt(5.0) / 4.0)
+    assert found._base_rtt_error("m") == pytest.approx(math.sqrt(5.0) / 1000.0, abs=1e-9)
+
+
 def test_the_measured_vegas_is_that_of_the_models_only_if_all_flows_have_it() -> None:
     """Linux ran; a model that follows Linux for one flow and ns-2 for the other differs."""
     for other, holds in (("linux", True), ("ns2", False)):
