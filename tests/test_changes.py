@@ -38,10 +38,10 @@ def test_replace_keeps_alpha_equal_to_beta_as_sweep_does() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"flow.vegas.beta": 2.0}, r"^flow.beta: 2.0 is not allowed; at least alpha, 3 pkt$"),
+        ({"flow.vegas.beta": 2.0}, r"^flow.beta: '2 pkt' is not allowed; at least alpha, 3 pkt$"),
         (
             {"flow.vegas.alpha": 9.0, "flow.vegas.beta": 4.0},
-            r"^flow.beta: 4.0 is not allowed; at least alpha, 9 pkt$",
+            r"^flow.beta: '4 pkt' is not allowed; at least alpha, 9 pkt$",
         ),
         ({"flow.vegas.alpha": 4.0, "flow.vegas.rtt": -1.0}, r"^flow.rtt: -1.0 is not allowed"),
     ],
