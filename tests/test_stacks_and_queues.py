@@ -56,7 +56,10 @@ def test_a_queue_holds_whole_packets_and_ns2_counts_the_one_in_transmission() ->
 
 
 def test_the_thresholds_of_red_differ() -> None:
-    with pytest.raises(vm.FieldError, match=r"^max_threshold: 5\.0 .* more than min_threshold, 5$"):
+    with pytest.raises(
+        vm.FieldError,
+        match=r"^max_threshold: '5 pkt' is not allowed; more than min_threshold, 5 pkt$",
+    ):
         vm.Red(5.0, 5.0)
 
 
