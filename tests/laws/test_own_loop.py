@@ -91,6 +91,34 @@ def test_a_law_at_rest_counts_as_settled(model):
         assert {a.name: a.holds for a in found.assumptions}["settles-in-time"] is not False
 
 
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        [{"max_window": 40.0}],  # less than the link holds
+        [{"access": 500.0}],  # its queue forms before the link
+        [{"delay_noise": 2e-3}],  # the law takes some of it for a queue
+        [{"name": "a"}, {"name": "b", "stop": 40.0}],
+        [{"name": "a"}, {"name": "b", "start": 30.0}],
+    ],
+)
+def test_windows_that_something_else_limits_do_not_count_as_unsettled(model, options):
+    """Without a limit of its own, or beside fewer flows, such a window would be larger or smaller.
+
+    But in this scenario a longer run would not change it.
+    """
+
+    def fast(f):
+        return min(f.window, 0.5 * (8.0 - f.backlog))
+
+    vm.register_law("fast", fast, delay_based=True, once_a_round=True)
+    flows = [vm.Flow("fast", 0.1, variant="ns2", **each) for each in options]
+    run = vm.Run(60.0, 20.0)
+    found = vm.predict(vm.Scenario([vm.Link(1000.0, buffer=50.0)], flows, run=run), model)
+    names = {a.name: a.holds for a in found.assumptions}
+    assert names.get("settles-in-time") is not False
+
+
 @pytest.mark.parametrize(("k", "swinging"), [(0.7, False), (1.4, True)])
 def test_windows_swing_if_the_gain_of_the_loop_exceeds_one(k, swinging):
     """A law adds k times the packets that are missing in the queue.

@@ -37,6 +37,7 @@ from vegasmodel.laws.law import ask, ask_all
 from vegasmodel.metrics import Floats
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import Scenario
+from vegasmodel.scenario.active_time import active_part
 from vegasmodel.scenario.placement import room
 
 ROUND_TRIPS = 40  # that the test of swings computes
@@ -92,8 +93,8 @@ def moves(
     At first the windows are ``windows`` [n] packets. The test adds ``PUSH`` packets to each window
     of a user's law, because a window may stay at an equilibrium that is not stable. ``base_rtt``
     [n] are the baseRTTs, s. ``kept`` [n, number] are the numbers that the laws keep at first; with
-    None they are those of a law's start. No window exceeds what the link and its buffer hold.
-    Raises ``FieldError`` if a function of a law fails.
+    None they are those of a law's start. No window exceeds what the link and its buffer hold, nor
+    the receiver's window. Raises ``FieldError`` if a function of a law fails.
     """
     link, members = scenario.links[0], scenario.members
     user_laws = {law.name: law for law in scenario.own_laws}
@@ -104,6 +105,7 @@ def moves(
     rtt = np.array([member.rtt for member in members])
     longest = room(scenario, link, "forward") / link.capacity  # the delay of a full buffer, s
     most = np.maximum(link.capacity * (rtt + longest), LEAST_WINDOW)
+    most = np.minimum(most, [member.flow.max_window for member in members])
     W = np.array(windows, dtype=np.float64)
     s = delay_of(W, rtt, link.capacity, longest)  # as the ACKs of a round trip report it
     W[list(own)] += PUSH
@@ -143,10 +145,14 @@ def moves_of_run(
     are computed. The result is None in these cases:
 
     - no flow has a user's law, or no flow sends;
-    - there are several links, or flows in both directions: then a flow's RTT has several queues;
+    - there are several links, flows in both directions, or flows with access links: then a flow's
+      RTT may have several queues;
+    - the delay of a path varies at random: then a law answers more than the queue;
     - a law fails for one of the states; a simulation may never meet this state.
     """
     one_queue = len(scenario.links) == 1 and len({f.direction for f in scenario.flows}) == 1
+    if any(group.access is not None or group.delay_noise > 0.0 for group in scenario.flows):
+        return None
     if not (scenario.own_laws and one_queue) or throughput is None or rtt_mean is None:
         return None
     windows = np.nan_to_num(np.asarray(throughput) * np.asarray(rtt_mean))
@@ -201,17 +207,21 @@ def settles(
     """The simulators' assumption that windows reach the steady state within the warm-up.
 
     ``warm_up.settles`` tests it for the laws of the package. If it does not fail there, it is
-    tested here for users' laws, if all flows have such laws, and no packet is ``lost`` after the
-    warm-up. Then only the laws move the windows. In a steady state they stay about their means.
-    The test lets the laws move the windows for as many round trips as the run had after the
-    warm-up, beginning at the means. The assumption fails if the mean of a window over the second
-    half of these round trips differs from the run's mean by more than the part ``SMALL_SWING``.
-    ``moves_of_run`` explains the other arguments.
+    tested here for users' laws, if all flows have such laws and send all the time after the
+    warm-up, and no packet is ``lost`` in this time. Then only the laws move the windows. In a
+    steady state they stay about their means. The test lets the laws move the windows for as many
+    round trips as the run would have after the warm-up with empty queues, from ``ROUND_TRIPS`` to
+    ``MOST_CALLS`` divided by the number of flows. They begin at the means. The assumption fails if
+    the mean of a window over the second half of these round trips differs from the run's mean by
+    more than the part ``SMALL_SWING``, and by more than ``PUSH`` packets. ``moves_of_run`` explains
+    the other arguments.
     """
     found = warm_up.settles(scenario)
     user_laws = [law.name for law in scenario.own_laws]
     others = any(group.law not in user_laws for group in scenario.flows)
-    if found.holds is False or lost or others:
+    all_long_lived = all(group.long_lived for group in scenario.flows)
+    some_pause = not all_long_lived or bool((active_part(scenario) < 1.0).any())
+    if found.holds is False or lost or others or some_pause:
         return found
     run, members = scenario.run, scenario.members
     trips = (run.duration - run.warmup) / min(member.rtt for member in members)
