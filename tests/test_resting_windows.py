@@ -57,3 +57,21 @@ def test_the_backlog_at_the_emptiest_and_at_the_fullest_queue():
     least, most = backlogs(case(2, 60), windows, base, np.array([False, True]))
     assert least[0] == pytest.approx(30.0 * 20.0 / 70.0, rel=1e-6)
     assert most[0] == pytest.approx(30.0 * 66.0 / 116.0, rel=1e-6)
+
+
+def test_linux_divides_the_backlog_by_the_base_rtt():
+    """The queues are those above, and ``tcp_vegas.c`` has diff = W (RTT - baseRTT)/baseRTT."""
+    windows, base = np.array([30.0, 60.0]), np.array([0.05, 0.05])
+    linux = case(2, 60).replace({"flow.vegas.variant": "linux"})
+    least, most = backlogs(linux, windows, base, np.array([False, True]))
+    assert least[0] == pytest.approx(30.0 * 20.0 / 50.0, rel=1e-6)
+    assert most[0] == pytest.approx(30.0 * 66.0 / 50.0, rel=1e-6)
+
+
+def test_the_emptiest_queue_follows_the_decrease_that_the_user_gave():
+    """Reno's window of mean 60 falls to 2 0.8/1.8 60 = 53.3, so 83.3 - 50 packets are queued."""
+    windows, base = np.array([30.0, 60.0]), np.array([0.05, np.nan])
+    gentle = case(2, 60).replace({"flow.reno.decrease": 0.8})
+    least, _ = backlogs(gentle, windows, base, np.array([False, True]))
+    queued = 30.0 + 2.0 * 0.8 / 1.8 * 60.0 - 50.0
+    assert least[0] == pytest.approx(30.0 * queued / (50.0 + queued), rel=1e-6)

@@ -12,11 +12,10 @@ import numpy as np
 
 from vegasmodel.adapters.own_loop import delay_of
 from vegasmodel.fields.lists import few
-from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import DropTail, Scenario
-from vegasmodel.scenario.placement import room
+from vegasmodel.scenario.placement import room, stack
 
 NAME = "thresholds-reached"  # of the assumption
 MARGIN = 1.0  # packets: a backlog that is nearer to a threshold may reach it at times
@@ -31,16 +30,19 @@ def backlogs(
     [flow] says which flows are cut by losses. The fullest queue is the full buffer. The emptiest
     one is that after a loss of each such flow. A window that grows evenly from d W to W, where d is
     its factor at a loss, has the mean (1 + d) W/2. So after the loss it is 2 d/(1 + d) times its
-    mean. The backlog of a window W at the queueing delay s is W (T + s - baseRTT)/(T + s).
+    mean. The backlog of a window W at the queueing delay s is W (T + s - baseRTT)/(T + s), and in
+    Linux W (T + s - baseRTT)/baseRTT.
     """
     link, members = scenario.links[0], scenario.members
     rtt = np.array([member.rtt for member in members])
-    decrease = np.array([find(member.flow.law).decrease for member in members])
+    decrease = np.array([member.flow.decrease for member in members])
     after = np.where(loses, windows * 2.0 * decrease / (1.0 + decrease), windows)
     fullest = room(scenario, link, "forward") / link.capacity
     emptiest = delay_of(after, rtt, link.capacity, fullest)
+    over_base = [stack(scenario, member.flow).backlog_over_base for member in members]
     least, most = (
-        np.maximum(windows * (rtt + s - base_rtt) / (rtt + s), 0.0) for s in (emptiest, fullest)
+        np.maximum(windows * (rtt + s - base_rtt) / np.where(over_base, base_rtt, rtt + s), 0.0)
+        for s in (emptiest, fullest)
     )
     return least, most
 
@@ -70,7 +72,9 @@ def reached(
     if not (vegas.any() and loses.any()) or not np.isfinite(link.buffer):
         return Assumption(NAME, True)
     windows = np.nan_to_num(np.asarray(throughput) * np.asarray(rtt_mean))
-    base = np.nan_to_num(np.asarray(base_rtt), nan=0.0)
+    rtt = np.array([member.rtt for member in members])
+    given = np.asarray(base_rtt, dtype=np.float64)
+    base = np.where(given > 0.0, given, rtt)  # NaN: nothing was measured
     least, most = backlogs(scenario, windows, base, loses)
     resting = [
         f"{member.name}'s backlog stays between {low:.3g} and {high:.3g} packets (alpha "
