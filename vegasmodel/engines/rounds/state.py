@@ -460,8 +460,11 @@ class Net(NamedTuple):
     copies: Table[Queue]  # of ``links``; ``samples.py`` advances them to the instant of a sample
     rings: Table[Parcel]  # parcels on their way to each hop; at a first hop, ACKs to the flow
     free: NDArray[np.int64]  # one number: the index from which on ``rings`` is not in use
-    # If ACKs cross a queue: what the receivers know, in some fields of the flows' records. The
-    # sender's record has the same facts only after the next ACK has arrived. Otherwise: empty.
+    # What the receivers know, if ACKs cross a queue; otherwise empty. The sender's record has the
+    # same facts only after the next ACK has arrived. Times here are by the queue's clock. In use
+    # are the fields ``received``, ``acked``, ``first_hole``, ``holes`` and ``missing``, and if
+    # ``delayed_ack`` is set also ``delack_packets``, ``delack_expires``, ``quick_acks_left`` and
+    # ``heard_at``. Other fields that ``acks`` reads are 0.
     receivers: Table[Sender]
     missing: Floats  # [receiver, hole, column] what the receivers miss (``acks.add_hole``)
     keys: Floats  # [hop] time of the hop's next event, by the simulation's clock
