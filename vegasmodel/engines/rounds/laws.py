@@ -78,9 +78,10 @@ def window(f: Sender) -> float:
 
 @rare
 def _before_cut(f: Sender) -> float:
-    """The window that a cut multiplies: cwnd in whole packets, at most the flow's ``max_window``.
+    """The window before a cut, in whole packets: cwnd, but at most the flow's ``max_window``.
 
-    What fast recovery has added to the window does not count.
+    What fast recovery has added to the window does not count. Most cuts multiply this window
+    (``_decreased`` has the exception).
     """
     return min(cwnd_packets(f), np.floor(f.max_window))
 
