@@ -33,7 +33,7 @@ class Source(NamedTuple):
     - ``memory``: what ``remember`` returned at the last loss, or the window at that loss if the law
       has no ``remember`` or has ``state``; 0 before the first loss.
     - ``alpha``, ``beta``: the flow's thresholds, packets; in the simulator ``fluid`` the function
-      ``drift`` of Vegas gets the ends of ``stacks.dead_zone`` instead.
+      ``drift`` of Vegas gets instead the two backlogs between which it keeps its window.
     - ``round_trips``: number of round trips since its last loss, or since its start if there was
       none; a real number.
 
