@@ -187,8 +187,8 @@ def test_an_earlier_flow_keeps_its_window_or_rests_at_its_upper_edge(variant, ab
         alpha, d, c = rng.uniform(1, 4, 4), rng.uniform(0.005, 0.05, 4), rng.uniform(50, 500)
         beta = alpha + rng.uniform(0, 3, 4)
         steps = []
-        note = lambda *step, steps=steps: steps.append(step)  # noqa: E731 - one short line
-        arrivals.arrive(alpha, c, beta=beta, rtt=d, variant=variant, each=note)
+        keys = {"beta": beta, "rtt": d, "variant": variant}
+        arrivals.arrive(alpha, c, **keys, each=lambda *step, to=steps: to.append(step))
         for (_, old, _), (x, new, delay) in itertools.pairwise(steps):
             earlier = slice(0, old.size)
             y, base = delay - x[earlier], d[earlier] + x[earlier]
