@@ -95,17 +95,21 @@ def test_relative_fairness_needs_flows_of_both_classes():
     assert silent == np.inf
 
 
+def test_a_buffer_is_divided_into_whole_packets():
+    """Section IV-D: 10 Mbit/s for 250 ms, packets of 1 kB; a tenth is 31.25 kB, 31 packets."""
+
+    def parts(buffer, delay_buffer):
+        return tuple(map(float, rd.split_buffer(buffer, delay_buffer)))
+
+    assert parts(312.5, 0.1) == parts(312.9, 0.1) == (281.0, 31.0)
+    assert parts(math.inf, 0.1) == (math.inf, math.inf)
+    assert (parts(math.inf, 0.0), parts(math.inf, 1.0)) == ((math.inf, 0.0), (0.0, math.inf))
+
+
 def test_buffer_and_delay_bound_are_inverse():
-    # section IV-D: 10 Mbit/s for 250 ms, packets of 1 kB; a tenth is 31.25 kB, 31 whole packets
-    B_R, B_D = rd.split_buffer(312.5, 0.1)
-    assert (B_R, B_D) == (281.0, 31.0)
-    assert [float(b) for b in rd.split_buffer(312.9, 0.1)] == [281.0, 31.0]  # 312 whole packets
-    assert [float(b) for b in rd.split_buffer(math.inf, [0.0, 1.0])[0]] == [math.inf, 0.0]
-    assert [float(b) for b in rd.split_buffer(math.inf, [0.0, 1.0])[1]] == [0.0, math.inf]
     S_D = rd.service_rates(100, 100, 1250.0)[1]
-    assert rd.buffer_for_delay(rd.delay_bound(B_D, S_D), S_D) == pytest.approx(31.0)
+    assert rd.buffer_for_delay(rd.delay_bound(31.0, S_D), S_D) == pytest.approx(31.0)
     assert rd.delay_bound(10.0, 0.0) == np.inf
-    assert [float(b) for b in rd.split_buffer(math.inf, 0.1)] == [math.inf, math.inf]
 
 
 def test_onset_of_loss_is_where_the_buffer_holds_alpha_of_each():
@@ -115,7 +119,11 @@ def test_onset_of_loss_is_where_the_buffer_holds_alpha_of_each():
     assert rd.delay_loss(31, 0.1, 31.25, 600.0) == 0
     assert rd.delay_loss(32, 0.1, 31.25, 600.0) > 0
     assert rd.delay_loss(31, 0.1, 31.0, 600.0) == 0  # room for one packet of each
-    assert rd.delay_loss(100, 0.1, 5.0, 100.0) == 1  # windows of 0.15 packets
+
+
+def test_the_loss_probability_of_the_delay_class_is_at_most_1():
+    """Its 100 flows share 100 packets/s for 0.1 s and a buffer of 5: windows of 0.15 packets."""
+    assert rd.delay_loss(100, 0.1, 5.0, 100.0) == 1
 
 
 @pytest.mark.parametrize("decrease", [0.3, 0.5, 0.75])
