@@ -42,9 +42,12 @@ def test_the_product_makes_the_moment_step():
     np.testing.assert_allclose(
         numeric.random_factor(0.5), float(many.subs({d: 0.5, s: 0.5})), rtol=1e-12
     )
-    for wrong in (0, 1001):
-        with pytest.raises(FieldError, match=f"^terms: {wrong} is not allowed"):
-            random_loss.moment_product(wrong)
+
+
+@pytest.mark.parametrize("wrong", [0, 1001])
+def test_the_product_has_1_to_1000_terms(wrong):
+    with pytest.raises(FieldError, match=f"^terms: {wrong} is not allowed"):
+        random_loss.moment_product(wrong)
 
 
 def test_pftk_at_one_half_is_as_printed():
