@@ -36,8 +36,11 @@ def test_where_every_assumption_holds_the_fluid_agrees(seed):
     assert sum(len(f) > 1 and any(g.alpha < g.beta for g in f) for f in arrived) >= 2
 
 
-def test_a_newcomer_that_outruns_the_others_is_not_quasi_static():
-    """Three flows, 100 s apart: 952, 620, 952 by the recursion, 1079, 366, 1079 in ``fluid``."""
+def three_arrivals(**keys):
+    """Three Vegas flows, 100 s apart; ``keys`` are values that all of them have in place of these.
+
+    They get 952, 620 and 952 packets/s by the recursion, 1079, 366 and 1079 in ``fluid``.
+    """
     flows = [
         {
             "law": "vegas",
@@ -46,24 +49,26 @@ def test_a_newcomer_that_outruns_the_others_is_not_quasi_static():
             "alpha": a,
             "beta": b,
             "start": f"{100 * i} s",
+            **keys,
         }
         for i, (rtt, a, b) in enumerate([("108 ms", 2, 3), ("89 ms", 1, 2), ("56 ms", 3, 3)])
     ]
+    return scenario(*flows, capacity="2524 pkt/s", run={"duration": "900 s", "warmup": "600 s"})
 
-    def case(**keys):
-        changed = [{**flow, **keys} for flow in flows]
-        run = {"duration": "900 s", "warmup": "600 s"}
-        return scenario(*changed, capacity="2524 pkt/s", run=run)
 
+def test_bands_doubts_the_base_rtts_of_late_flows_if_rtts_differ():
     def told(**keys):
-        found = vm.predict(case(**keys), "bands").assumptions
+        found = vm.predict(three_arrivals(**keys), "bands").assumptions
         return [a.holds for a in found if a.name == "quasi-static"]
 
-    s = case()
-    assert "quasi-static" in broken(s, "arrivals")
     assert told() == [None]
-    assert told(rtt="89 ms") == []  # the ranges hold all the same
+    assert told(rtt="89 ms") == []  # equal RTTs: the ranges hold all the same
     assert told(start="0 s") == told(over_estimate="0 s") == []  # no baseRTT depends on a queue
+
+
+def test_a_newcomer_that_outruns_the_others_is_not_quasi_static():
+    s = three_arrivals()
+    assert "quasi-static" in broken(s, "arrivals")
     p = vm.predict(s, "arrivals")
     assert all(
         "Vegas shrinks it by 1" in a.detail for a in p.assumptions if a.name == "quasi-static"
