@@ -57,7 +57,7 @@ def last_deliveries(edges: Floats, delivered: Floats) -> Floats:
 def seconds_in(trace: Trace, spans: Floats) -> Floats:
     """For how many seconds each interval of the trace overlaps with each time span.
 
-    ``spans`` has the begin and end of each span, s: [span, 2].  The result is [time, span].
+    ``spans`` has the start and end of each span, s: [span, 2].  The result is [time, span].
     """
     low, high = trace.edges[:-1, None], trace.edges[1:, None]
     with np.errstate(over="ignore"):  # a trace may hold absurd times; -inf is no overlap, either

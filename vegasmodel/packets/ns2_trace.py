@@ -54,7 +54,7 @@ def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) ->
     or ``ns3``, and ``source`` a note on how the trace was made.
 
     The variable ``first`` of the trace, the time of a flow's first packet, is the flow's start. If
-    starts are random (``start_jitter``), the output does not tell it; ``first`` is then the begin
+    starts are random (``start_jitter``), the output does not tell it; ``first`` is then the start
     of the interval in which the flow sends its first packet. The variable ``last``, the time of the
     last packet, is exact if the flow has a finite size and finishes. Otherwise it is the end of the
     last interval in which the flow delivers packets, but not later than the flow's ``stop``.
@@ -102,7 +102,7 @@ def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) ->
 def _first(scenario: Scenario, edges: Floats, sent: Floats) -> Floats:
     """The time of each flow's first packet, s: the flow's start in the scenario.
 
-    If starts are randomly delayed (``start_jitter``), it is the begin of the first interval in
+    If starts are randomly delayed (``start_jitter``), it is the start of the first interval in
     which the flow sends a packet, or NaN if it sends none.  ``sent`` [interval, flow] has the
     packets that each flow sends in each interval.  ``edges`` are the times between the intervals,
     s.

@@ -100,7 +100,7 @@ def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool)
 
     The file ``result.txt`` has these lines, in which flows and links are numbers:
 
-    - ``flow FLOW first|last TIME COUNTERS``: counters at the begin or the end of the measurement,
+    - ``flow FLOW first|last TIME COUNTERS``: counters at the start or the end of the measurement,
     - ``link LINK forward first|last TIME COUNTERS``: the same of a link,
     - ``sample TIME`` and more numbers (``_samples``),
     - ``done FLOW TIME``: a finite flow is done,
@@ -139,9 +139,9 @@ def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool)
 def _store(counts: Counts, i: int, label: str, words: list[str], origin: float) -> None:
     """Store the counters of flow or link ``i``, which a line of the output has.
 
-    ``label`` says when they were read: ``first`` at the begin of the measurement, ``last`` at its
-    end. ``words`` are the time, s, and the counters. ``origin`` is the time at which the scenario
-    begins, s.
+    ``label`` says when they were read: ``first`` at the beginning of the measurement, ``last`` at
+    its end. ``words`` are the time, s, and the counters. ``origin`` is the time at which the
+    scenario begins, s.
     """
     end = 0 if label == "first" else 1
     counts.time[end, i] = float(words[0]) - origin

@@ -83,7 +83,7 @@ def _over_time(
 ) -> None:
     """Draw the windows of at most ``most`` flows in ``upper``, the queues of links in ``lower``.
 
-    ``span`` is the begin and the end, s, of the time that is drawn.
+    ``span`` has the start and the end, s, of the time that is drawn.
     """
     time = data["time"].values
     inside = (time >= span[0]) & (time <= span[1])

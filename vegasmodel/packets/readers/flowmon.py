@@ -118,7 +118,7 @@ class _Document:
     """
 
     def __init__(self, source: Source) -> None:
-        """Prepare the parser expat, which calls a method at the begin and end of each element."""
+        """Prepare the parser expat, which calls a method at the start and end of each element."""
         self.source = source
         self.flows: dict[int, Stats] = {}
         self.addresses: dict[int, Address] = {}
