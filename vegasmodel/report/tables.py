@@ -52,8 +52,8 @@ def notes_json(scenario: Scenario) -> dict[str, list[str]]:
     """The entry ``notes`` of a JSON document, as a dictionary; empty if there is nothing to say.
 
     The notes name the keys of the scenario that have no effect, and Vegas flows whose variants
-    differ.  Other sentences that are printed
-    under tables are not in the JSON document, because its results contain the same facts.
+    differ.  Other sentences that are printed under tables are not in the JSON document, because its
+    results contain the same facts.
     """
     text = on_keys(scenario)
     return {"notes": text} if text else {}

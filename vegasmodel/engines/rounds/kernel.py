@@ -281,7 +281,7 @@ def _flow_event(
     # evenly from now on, if they are several and the interval is not longer than allowed. (In a
     # longer interval only one ACK arrives, and the packets that it allows leave at the end.)
     f.since_queue = link.queue
-    too_long = f.time - now > 1.5001 * f.longest_stretch  # 1.5, and more than rounding errors
+    too_long = f.time - now > 1.5001 * f.longest_stretch  # 1.5, and a margin for rounding
     f.rate = 0.0 if too_long else begin_arrivals(link, f.spread, h.work, now, f.time)
     if f.rate == 0.0:  # all packets leave at the end
         f.burst += f.spread

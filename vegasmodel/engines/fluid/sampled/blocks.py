@@ -95,8 +95,10 @@ def begin_block(flow: Sender, now: LinkState, c: float, queue: float) -> None:
         flow.block_size = moving(flow)
     flow.clean, flow.passed = -1.0, 0.0
     flow.block += 1.0
-    if flow.first_block >= flow.block - 1.0:  # runs count from packet P on (``short_round``), which
-        flow.run = 0.0  # is in this block or a later one, or not known yet
+    # Runs count from packet P on (``short_round``). P is not known yet, or is in this block or a
+    # later one.
+    if flow.first_block >= flow.block - 1.0:
+        flow.run = 0.0
 
 
 @rare

@@ -204,7 +204,7 @@ def loser_of_mixed(
     if regular and draw(now) < LONGEST:
         return grew
     growth = growth_of_all(flows)  # g
-    # m: per transmission time one packet arrives at random, so half a pair does on average
+    # m: if packets arrive at random, one per transmission time, this gives half a pair on average
     meetings = 0.5 * link.capacity
     for _ in range(TRIES):
         if not regular and draw(now) * (meetings + growth) >= meetings:
