@@ -41,7 +41,7 @@ from vegasmodel.scenario.active_time import active_part
 from vegasmodel.scenario.placement import room
 
 ROUND_TRIPS = 40  # that the test of swings computes
-MOST_CALLS = 20_000  # of laws in the test for a steady state, which then ends
+MOST_CALLS = 20_000  # calls of laws in the test for a steady state; then it ends
 SMALL_SWING = 0.1  # part of a window: smaller swings matter little
 PUSH = 1.0  # packets by which the test moves each window at first
 DELAY_ERROR = 1e-9  # relative error of a queueing delay at which Newton's method stops
