@@ -115,9 +115,9 @@ def arrives_later(
 ) -> bool:
     """Draw whether the last packet of a train arrives later than the first of the next train.
 
-    The last packet, of the flow ``before``, is late: it arrives one departure later than usual. The
-    first packet of the flow ``behind`` is not late. So both arrive between the same two departures.
-    The last packet can be the later one only if its flow has the longer propagation delay.
+    The last packet, of the flow ``before``, is late: it arrives after the next departure. The first
+    packet of the flow ``behind`` is not late. So both arrive between the same two departures. The
+    last packet can be the later one only if its flow has the longer propagation delay.
 
     ``shortest`` is the shortest propagation delay of all flows, seconds. Other times are in
     transmission times. A packet arrives a (or b) plus its sender's wait after a departure. The wait
@@ -173,8 +173,8 @@ def first_on_time(
 
     Packets arrive in this order: first those of ``grew`` that come later in this round trip, then
     those of the other flows, one train after another. A train is the packets in flight of one flow.
-    A packet is late (it arrives one departure later than usual) with the probability ``lateness``
-    of its flow. So if these are equal, the number of late packets has a geometric distribution.
+    A packet is late (it arrives after the next departure) with the probability ``lateness`` of its
+    flow. So if these are equal, the number of late packets has a geometric distribution.
     ``exponential`` is the random number from which ``in_a_row`` computes this number. ``total`` is
     the number of packets in flight of all flows. The two packets arrive ``ago`` seconds before the
     end of this step.
@@ -195,7 +195,7 @@ def first_on_time(
     which, ahead, passed = grew, grew, 0.0
     run = in_a_row(late, exponential) * flow.acked_at_once
     while run > behind:  # the rest of this train is late
-        # for ``in_a_row``, each of these packets has used up -ln ``late`` of the random number
+        # for ``in_a_row``, each of these packets, or pairs, uses up -ln ``late`` of the number
         exponential += np.log(late) * behind / flow.acked_at_once
         passed += behind
         if passed > total:
@@ -215,13 +215,13 @@ def follower(
     """The flow that loses a packet while the packets of all flows stay in order; -1 if none does.
 
     The buffer is full, and one ACK to flow ``grew`` has released two packets. They arrive ``ago``
-    seconds before the end of this step. A packet is late if one departure more than usual comes
-    before it arrives, because its flow's RTT is longer or because its sender has waited. If the
-    first of the two packets is not late, both arrive between the same two departures, and the
-    second is lost. If it is late, both find room. But then the queue is full, and the next packet
-    that is not late is lost (``first_on_time``). So if all packets of a flow with a longer RTT are
-    late, this flow loses nothing in this way, and the other flows lose all. Comments in the
-    function explain the exceptions.
+    seconds before the end of this step. A packet is late if it arrives after the next departure
+    (``lateness``), because its flow's RTT is longer or because its sender has waited. If the first
+    of the two packets is not late, both arrive between the same two departures, and the second is
+    lost. If it is late, both find room. But then the queue is full, and the next packet that is not
+    late is lost (``first_on_time``). So if all packets of a flow with a longer RTT are late, this
+    flow loses nothing in this way, and the other flows lose all. Comments in the function explain
+    the exceptions.
 
     ``over`` is the number of packets in flight for which link and buffer have no room. It is a real
     number, below 1 if one packet is too many.
