@@ -119,6 +119,32 @@ def test_windows_that_something_else_limits_do_not_count_as_unsettled(model, opt
     assert names.get("settles-in-time") is not False
 
 
+def test_the_test_ends_early_only_if_nothing_moves_any_more():
+    """A law that rests for 30 round trips, by a number that it keeps, moves in the others."""
+
+    def rest(f):
+        return 0.0 if f.age < 30.0 else 2.0
+
+    calls = []
+
+    def counted(f):
+        calls.append(f.window)
+        return 0.0
+
+    case = vm.Scenario([vm.Link(C, buffer=100.0)], (flow("at-rest", counted),))
+    calls.clear()  # those of the registration
+    found = moves(case, np.array([50.0]), np.array([T]), trips=1000)
+    assert len(calls) < 10
+    assert found.later == pytest.approx([51.0])  # the test adds a packet at first
+    ages = {"state": {"age": 0.0}, "update": lambda f: f.age + 1.0}
+    case = vm.Scenario([vm.Link(C, buffer=100.0)], (flow("wakes", rest, **ages),))
+    found = moves(case, np.array([50.0]), np.array([T]), trips=40)
+    # the window counts from round trip 21 on, and grows from round trip 30 on, to 73 packets
+    assert found.later == pytest.approx(
+        [(9 * 51.0 + sum(51.0 + 2.0 * k for k in range(1, 12))) / 20]
+    )
+
+
 @pytest.mark.parametrize(("k", "swinging"), [(0.7, False), (1.4, True)])
 def test_windows_swing_if_the_gain_of_the_loop_exceeds_one(k, swinging):
     """A law adds k times the packets that are missing in the queue.
