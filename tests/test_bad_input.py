@@ -416,6 +416,11 @@ def test_single_brackets_that_are_no_toml_are_named(
             "flow 1, key over_estimate: 'none' is not allowed; a number is needed: a time such as "
             '"80 ms", at least 0 s and at most 1e+07 s; or "measured"\n',
         ),
+        (
+            'rtt = "40 ms"',
+            'rtt = { "at most" = "9 ms", min = true }',
+            "flow 1, key rtt: { 'at most' = '9 ms', min = true } is not allowed; ",
+        ),
         ('rtt = "40 ms"', 'rtt = "40 xx"', "flow 1, key rtt: '40 xx' is not allowed; a time"),
         ('rtt = "40 ms"', "", "flow 1, key rtt: missing; this key is required\n"),
         (

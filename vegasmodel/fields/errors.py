@@ -13,6 +13,8 @@ __all__ = [
     "MISSING", "NO_KEY", "FieldError", "in_words", "printable", "show", "without_rounding_error",
 ]  # fmt: skip
 
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # a key that TOML writes without quotes
+
 # two values of the argument ``wrong`` of ``FieldError``, for a missing field and an unknown key
 MISSING = "missing"
 NO_KEY = "is no key here"
@@ -131,11 +133,16 @@ def _in_toml(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_in_toml, value))}]"
     if isinstance(value, Mapping):
-        keys = ", ".join(f"{key} = {_in_toml(each)}" for key, each in value.items())
+        keys = ", ".join(f"{_toml_key(key)} = {_in_toml(each)}" for key, each in value.items())
         return f"{{ {keys} }}" if keys else "{}"
     if isinstance(value, (datetime.date, datetime.time)):  # a date with a time is a date, too
         return value.isoformat()
     return _represented(value)
+
+
+def _toml_key(key: object) -> str:
+    """A key as TOML writes it: in quotes unless it has only letters, digits, - and _."""
+    return str(key) if BARE_KEY.fullmatch(str(key)) else repr(str(key))
 
 
 def without_rounding_error(value: float) -> float:
