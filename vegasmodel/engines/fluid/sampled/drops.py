@@ -276,7 +276,8 @@ def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck, held: floa
     """Drop packets if flows send additional packets for which the full buffer has no room.
 
     A packet is additional if a flow sends more than one packet per ACK. The function begins with
-    the additional packet that was sent last. ``loser`` says which flow loses a packet for it.
+    the additional packet that was sent last, because the earlier ones took the room that there was.
+    ``loser`` names the flow that loses a packet because this one was sent. It may be another flow.
 
     A receiver that delays ACKs may hold back one packet of its flow. The rates of the flows leave
     this packet out. But if all RTTs are equal, the packets in flight of a flow follow one another
@@ -288,22 +289,24 @@ def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck, held: floa
     while True:
         # by how much the flows' rates exceed the capacity, pkt/s; it falls with each packet dropped
         excess = excess_rate(flows, s_max, link.capacity)
+        # ``held`` is the most that a held-back packet can add, whichever flow sent last
         which = last_to_grow(flows, now) if excess + held > RATE_ERROR * link.capacity else -1
         if which < 0:  # all packets fit, or no additional packet is left
             return
         flow = flows[which]
-        excess += flow.held_back * held
+        excess += flow.held_back * held  # only what this flow's receiver holds back counts
         if excess <= RATE_ERROR * link.capacity:
             return
-        # ``ago``: when this packet arrived, in s before the end of the step; ``delayed``: how long
-        # after that a packet of flow ``loses`` is lost for it
+        over = excess * (flow.rtt + s_max)  # packets in flight for which there is no room
+        # ``ago``: seconds from the arrival of the additional packet to the end of the step;
+        # ``later``: seconds from this arrival to the loss, which flow ``losing`` has
         ago = min(grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost), now.step)
-        loses, delayed = loser(flows, which, now, link, excess * (flow.rtt + s_max), ago)
-        if loses < 0:
+        losing, later = loser(flows, which, now, link, over, ago)
+        if losing < 0:
             return
         flow.extra -= 1.0
         flow.extra_lost += 1.0
-        lose(flows[loses], now, link, 1.0, ago - delayed)
+        lose(flows[losing], now, link, 1.0, ago - later)
 
 
 @jit
@@ -368,11 +371,12 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
         held = flow.held_back / (flow.rtt + s_max)
         while over + held > RATE_ERROR * link.capacity:  # a packet finds no room
             ago = min(first, now.step)
-            loses, delayed = loser(flows, which, now, link, (over + held) * (flow.rtt + s_max), ago)
-            if loses < 0:
+            packets = (over + held) * (flow.rtt + s_max)  # in flight, for which there is no room
+            losing, later = loser(flows, which, now, link, packets, ago)
+            if losing < 0:
                 break
-            lose(flows[loses], now, link, 1.0, ago - delayed)
-            over -= 1.0 / (flows[loses].rtt + s_max)
+            lose(flows[losing], now, link, 1.0, ago - later)
+            over -= 1.0 / (flows[losing].rtt + s_max)
 
 
 @rare
