@@ -79,9 +79,9 @@ def summary(found: Sequence[Looked], skipped: Sequence[str]) -> str:
     lines = []
     for one in found:
         lines.append(
-            f"{one.paper}: {one.found} stand in the text, {len(one.missing)} do not; {one.derived} "
-            "are printed formulas, evaluated with numbers that we chose, "
-            f"{one.in_words} are said in words\n"
+            f"{one.paper}: the printed values of {one.found} records stand in the text, those of "
+            f"{len(one.missing)} do not. Not looked up: {one.derived} records of printed formulas, "
+            f"evaluated with numbers that we chose, and {one.in_words} of what is said in words\n"
         )
         lines += [f"  {item}: {', '.join(values)}\n" for item, values in one.missing]
     lines += [f"{paper}: skipped, the folder has no text of it\n" for paper in skipped]
