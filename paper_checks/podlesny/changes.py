@@ -484,7 +484,7 @@ def _degrades_vegas(runs: Runs) -> Found:
 
 
 def mismarking() -> list[Record]:
-    """The records of section V: whether a flow gains by wrong marks on its packets.
+    """The records of section V: who gains and who loses if flows have wrong marks.
 
     A mark tells the paper's router whether a packet is for the queue of NewReno flows, which want
     throughput, or for that of Vegas flows, which want low delay.
@@ -492,9 +492,10 @@ def mismarking() -> list[Record]:
     note = (
         "20 NewReno and 20 Vegas flows. A masked flow has the mark of the other law, and the "
         f"router counts it as it is marked. {IN_NS3} A single masked flow has an RTT of 147 ms. "
-        "There are as many reverse flows, as in most of the paper's experiments. The note also has "
-        "the results with the router without reverse flows, and those with CBQ, which is told how "
-        "many data flows each class has."
+        "There are three settings. In the first, there are as many reverse flows, as in most of "
+        "the paper's experiments; in the second, there are none. In the third, class-based "
+        "queueing (CBQ) replaces the router, and is told how many data flows each class has. This "
+        "note also gives the results in all three."
     )
     return [
         Record(
@@ -512,15 +513,16 @@ def mismarking() -> list[Record]:
             "section V, NewReno marked as Vegas could gain",
             compute=_could_gain,
             note="The text's 'could' is read as: it gains by more than two standard errors with "
-            "the router, with or without reverse flows. With them, as in most of the paper's "
-            "experiments, it does not gain; without them, as in IV-G, a single flow does. "
+            "the router, in the setting with or in that without reverse flows. With reverse flows, "
+            "as in most of the paper's experiments, a masked flow does not gain. Without reverse "
+            "flows, as in IV-G, a single masked flow does. "
             f"{note}",
         ),
         Record(
             "section V, NewReno marked as Vegas could seriously degrade Vegas",
             compute=_degrades_vegas,
             note="The text's 'could' is read as: Vegas flows lose more than a quarter of their "
-            "rate if half of the NewReno flows are masked, in any of the three settings. "
+            "rate if half of the NewReno flows are masked, in any of the settings below. "
             f"{note}",
         ),
     ]
