@@ -206,21 +206,24 @@ def _average_within_corners(
     """The assumption that RED's average queue stays between two corners of RED's curve.
 
     The model takes RED's loss at the mean queue. This is the mean loss only if the loss changes
-    evenly with the average queue, over the range in which the average queue varies. At each corner
-    of the curve the slope of the loss changes, or the loss jumps. If the average queue passes a
-    corner at which the slope rises or the loss jumps, the mean loss is larger than the loss at the
-    mean queue, so the queue is shorter than predicted. The slope falls only at ``max_threshold`` of
-    a ``gentle`` curve with a large ``max_probability``. There the queue is longer than predicted.
+    linearly with the average queue, over the range in which the average queue varies. At each
+    corner of the curve the slope of the loss changes, or the loss jumps. If the average queue
+    passes a corner at which the slope rises or the loss jumps, the mean loss is larger than the
+    loss at the mean queue, so the queue is shorter than predicted. The slope falls only at
+    ``max_threshold`` of a ``gentle`` curve with a large ``max_probability``. There the queue is
+    longer than predicted.
 
     Here the average queue varies because a single flow's window rises and is cut. A loss at the
-    window M multiplies it by d. Then it rises evenly from d M to M, so its mean W is (1+d)/2 M. So
-    it varies by (1-d)/2 M = (1-d)/(1+d) W to either side. M is at most the limit ``max_window``.
-    The queue varies by as many packets. Such a cycle takes N packets of all flows: 1/p packets of
-    the flow itself, where p is the loss probability. RED's average follows the queue with a lag of
-    L = -1/log(1 - ``weight``) packets. So the average varies less than the queue, by the factor
-    1/sqrt(1 + (2 pi L/N)^2), that of a first-order filter for an oscillation of period N.
+    window M multiplies it by d. Then it rises linearly from d M to M, so its mean W is (1+d)/2 M.
+    So it varies by (1-d)/2 M = (1-d)/(1+d) W to either side. M is at most the limit ``max_window``.
+    The queue varies by as many packets. From one loss of the flow to the next, the flow sends 1/p
+    packets, where p is the loss probability. In this time all flows together send N packets. RED's
+    average follows the queue with a lag of L = -1/log(1 - ``weight``) packets. So the average
+    varies less than the queue, by the factor 1/sqrt(1 + (2 pi L/N)^2), that of a first-order filter
+    for an oscillation of period N.
 
-    The list is empty if the loss jumps at the mean queue itself, which ``steady-queue`` tells.
+    The list is empty if the loss jumps at the mean queue itself. The assumption ``steady-queue``
+    then says so.
     """
     from vegasmodel.equilibrium.red import cuts
 
@@ -234,10 +237,12 @@ def _average_within_corners(
         for v in (flows.max_window, flows.alpha, flows.over_estimate, flows.rtt, flows.vegas)
     )
     q, p, d, total = root.queue, root.loss, cuts(flows, curve), float(root.rates.sum())
+    # [flow] rate at which the flow sends, pkt/s: with ECN no packet is dropped, only marked
     sent = root.rates / (1.0 if curve.ecn else 1.0 - p)
     delay = q / total
     # [flow] whether it is a Vegas flow whose window is limited by its backlog alpha, not by losses,
-    # so that it hardly varies (1e-9 is for rounding errors)
+    # so that it hardly varies. Its baseRTT is too large by x, so it counts a queueing delay of only
+    # ``delay`` - x. (1e-9 is for rounding errors)
     held = (vegas > 0) & (sent * (delay - x) >= alpha * (1.0 - 1e-9))
     # by how much each window, and so the queue, varies to either side of its mean, packets
     to_side = np.minimum((1.0 - d) / (1.0 + d) * sent * (T + delay), (1.0 - d) / 2.0 * limit)
