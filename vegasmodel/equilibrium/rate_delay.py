@@ -227,15 +227,16 @@ def rate_utilization(
 ) -> Floats:
     """Fraction U of ``S_R`` that AIMD flows use if all of them lose at the same time.
 
-    S_R is the service rate of class R in pkt/s, B_R its buffer in packets, and ``rtt`` the RTT
-    without queueing in s. A loss multiplies the window by b = ``decrease``. Let
-    y = 1 + B_R / (S_R rtt). Then U = 1 if y >= 1/b, and otherwise
+    AIMD flows are those of class R, which want throughput. S_R is the service rate of this class in
+    pkt/s, B_R its buffer in packets, and ``rtt`` the RTT without queueing in s. A loss multiplies
+    the window by b = ``decrease``. Let y = 1 + B_R / (S_R rtt). Then U = 1 if
+    y >= 1/b, and otherwise
 
         U = (1 - b^2) y^2 / (1 - 2 b y + y^2).
 
-    This is an approximation, derived in ``symbolic.podlesny``. Flows that lose at different times
-    leave less of ``S_R`` idle. So flows with the same ``rtt`` and without timeouts use at least the
-    fraction U.
+    This is an approximation for flows that lose at the same time (``symbolic.podlesny`` derives
+    it). Flows that lose at different times leave less of ``S_R`` idle. So for flows with the same
+    ``rtt`` and without timeouts, U is a lower bound.
     """
     T, B = numbers("rtt", rtt), numbers("B_R", B_R, infinite=True)
     S = numbers("S_R", S_R)
@@ -243,7 +244,7 @@ def rate_utilization(
     with np.errstate(divide="ignore", invalid="ignore"):
         excess = np.where(S * T > 0, B / (S * T), np.inf)
         y = np.minimum(1.0 + excess, np.where(b > 0, 1.0 / b, np.inf))
-    u = 1.0 / y  # y may be infinite
+    u = 1.0 / y  # y may be infinite, so y^2 is divided out of the fraction
     return _floats((1.0 - b**2) / (u**2 - 2.0 * b * u + 1.0))
 
 
