@@ -297,11 +297,14 @@ def _as_float(number: float, field: str, allowed: str) -> float:
 
 
 def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float | None) -> float:
-    """Convert text by the table of common units if possible, else by pint (``_by_pint``)."""
+    """The text's number in the unit of its kind (``KINDS``); ``FieldError`` if it has none.
+
+    A unit of the table of common units is converted here, and any other by pint (``_by_pint``).
+    """
     if slip := _LESS_THAN_A_BIT.search(text):
         reason = f'"{slip[1]}" stands for a small part of a bit or byte'
-        # for ``mb``, ``_did_you_mean`` adds the hint that Mb was meant; for other texts the error
-        # says what is allowed
+        # a text such as "2 mb" gets the hint "did you mean '2 Mb'?" (``_did_you_mean``), which says
+        # enough; any other text gets what is allowed
         mega = slip[1] in _MILLI
         raise FieldError(field, text, reason if mega else f"{reason}: {allowed}")
     if "," in text:  # pint would read "4,32" as 432
