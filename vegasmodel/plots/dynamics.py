@@ -39,10 +39,11 @@ def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
     simulator is ``rounds``, short peaks of a window are fast recoveries, in which each duplicate
     ACK adds a packet to the window.
 
-    A second column enlarges the last ``cycles`` cycles, each from one loss to the next, with a line
-    at each loss. It is drawn only if ``cycles`` is above 0, there are more than ``2 * cycles``
-    losses, and the samples are at most half the shortest RTT apart. Losses less than a round trip
-    apart count as one.
+    A second column enlarges the last ``cycles`` cycles. A cycle lasts from one loss to the next, of
+    whichever flow, and losses at most one RTT apart count as one. A line marks each loss.
+
+    The second column is left out if ``cycles`` is 0, if there are at most ``2 * cycles`` losses, or
+    if the samples are more than half the shortest RTT apart.
 
     Raises ``FieldError`` for bad input.
     """
