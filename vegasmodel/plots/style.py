@@ -116,8 +116,8 @@ def save(fig: Figure, path: str | Path) -> None:
     form, known = Path(path).suffix[1:].lower(), fig.canvas.get_supported_filetypes()
     if form and form not in known:
         raise FieldError("path", str(path), f"a suffix for a format: {', '.join(sorted(known))}")
-    drawn = io.BytesIO()  # drawing takes long, and a process killed meanwhile leaves no file
-    fig.savefig(drawn, dpi=150, format=Path(path).suffix[1:] or None)
+    drawn = io.BytesIO()  # not yet a file: a process killed while it draws leaves none
+    fig.savefig(drawn, dpi=150, format=form or None)
     with atomic_write(path) as part:
         part.write_bytes(drawn.getbuffer())
 
