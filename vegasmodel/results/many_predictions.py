@@ -1,7 +1,7 @@
 """Holds several predictions in one object, which a notebook shows as a table.
 
-``predict_all`` returns ``Predictions``: those of several models for one scenario. ``batch`` returns
-a ``Batch``: those of one model for many scenarios.
+``predict_all`` returns ``Predictions``: the predictions of several models for one scenario.
+``batch`` returns a ``Batch``: the predictions of one model for many scenarios.
 """
 
 from __future__ import annotations
