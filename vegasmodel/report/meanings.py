@@ -56,10 +56,10 @@ ASSUMPTIONS = MappingProxyType(
         "insensitive-to-starts": "the predicted throughputs hardly depend on start times and "
         "random waits: no flow's throughput has a standard deviation above 10 % of its mean over "
         "the runs. It is not known whether this holds after a single run. It is not known either "
-        "if the runs agree, but all have the same start times, because `start_jitter` is 0. There "
-        "is one exception: if nothing is random, but the file has estimates (`estimated_from`), "
-        "and phase effects are possible (`phase-effects`), `rounds` tries four other starts, since "
-        "a small error of an estimate has the same effect. The command `basins` counts which "
+        "if the runs agree, but all have the same start times, because `start_jitter` is 0. If "
+        "nothing is random, `rounds` tries four other starts if the file has estimates "
+        "(`estimated_from`) and phase effects are possible (`phase-effects`): a small error of an "
+        "estimate has the same effect as another start. The command `basins` counts which "
         "outcomes many starts lead to",
         "large-bandwidth-delay": "the bandwidth-delay product exceeds the buffer",
         "long-lived-flows": "every flow has data to send until the end of the run",
@@ -77,10 +77,10 @@ ASSUMPTIONS = MappingProxyType(
         "constant length, their mean queue. Their bursts are left out",
         "narrow-band": "the flows keep nearly equal backlogs (tested only if all flows are Vegas "
         "flows). It fails if the largest backlog at which a window stays constant is at least "
-        "twice the smallest. There are two exceptions. If all RTTs are equal, the start times "
-        "decide which backlogs the flows keep; so with a `start_jitter` above 0, which makes the "
-        "runs start differently, `insensitive-to-starts` is tested instead. With the variant "
-        "`paper` at a drop-tail link without random loss, it can fail only if flows start at the "
+        "twice the smallest. It counts as true if all RTTs are equal and `start_jitter` is above "
+        "0: the start times then decide which backlogs the flows keep, and each run has other "
+        "start times, so `insensitive-to-starts` is tested instead. With the variant `paper` at a "
+        "drop-tail link without random loss, the assumption can fail only if flows start at the "
         "same time: the order of their first packets, which the model does not know, then decides "
         "which backlogs they keep",
         "no-delay-noise": "propagation delays are constant",
