@@ -231,8 +231,9 @@ def _reason(error: Exception) -> str:
     """Why Numba cannot compile the user's code, in at most 160 characters.
 
     It is the first line of Numba's message that concerns this code, without Numba's words on where
-    it found the error. If a variable outside the function is a list, for example, or if ``except``
-    names an exception, Numba's message is long or unclear, and the reason is a text of ours.
+    it found the error. In three cases Numba's message is long or unclear, and the reason is a text
+    of ours: a variable outside the function is of a kind that Numba cannot read, for example a
+    list; ``except`` names an exception; or the function stores a global variable.
     """
     name = re.search(r"(?:to variable '|Untyped global name '|freevar\()(\w+)", str(error))
     if name:
