@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.adapters.resting_windows import backlogs
+from vegasmodel.adapters.resting_windows import backlogs, rests_with_half
 from vegasmodel.packets import ns2
 
 NAME = "thresholds-reached"
@@ -45,6 +45,67 @@ def test_in_ns2_the_start_then_decides_the_rates():
         shares[beta] = np.array([run[0] / np.sum(run) for run in runs])
     assert np.ptp(shares[60]) > 0.05 * shares[60].mean()
     assert np.ptp(shares[3]) < 0.01 * shares[3].mean()
+
+
+def two_rests() -> vm.Scenario:
+    """Two Vegas flows start together. Their backlogs stay within a packet of beta, or do not."""
+    flows = [
+        vm.Flow("vegas", 0.0457, count=2, alpha=3, beta=10, variant="ns2", send_jitter=0.0),
+        vm.Flow("sack", 0.0457, start=2.0, variant="ns2", send_jitter=0.0),
+    ]
+    return vm.Scenario([vm.Link(228.0, buffer=25.0)], flows, run=vm.Run(120.0, 40.0))
+
+
+def test_fluid_says_if_half_of_the_window_would_rest_too():
+    (said,) = [a for a in vm.predict(two_rests(), "fluid").assumptions if a.name == NAME]
+    assert said.holds is False
+    assert "would rest with any window from" in said.detail
+
+
+@pytest.mark.ns2
+def test_in_ns2_two_equal_flows_then_rest_at_very_different_windows():
+    first, second, _ = ns2.run(two_rests(), rtts=False, processes=1).throughput
+    assert max(first, second) > 1.5 * min(first, second)
+
+
+def small_windows(alpha: float, beta: float) -> vm.Scenario:
+    """Capacity 100 packets/s, 100 ms: 10 packets are under way, and the buffer of ns-2 holds 20."""
+    flows = [
+        vm.Flow("vegas", 0.1, alpha=alpha, beta=beta, variant="ns2"),
+        vm.Flow("reno", 0.1, variant="ns2"),
+    ]
+    return vm.Scenario([vm.Link(100.0, buffer=21.0)], flows)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "largest"),
+    [
+        (2, 7, 10.0),  # half of it has the backlog 5 * 15/35 = 2.14
+        (2, 6, None),  # the largest window is 9, and its half, 4, has the backlog 4 * 14/34 = 1.65
+        (3, 7, None),  # half of 10 again, but 2.14 is below alpha
+        (1, 3, None),  # the window of 6 has a backlog of 4 at the full buffer, above 3.5
+    ],
+)
+def test_the_largest_window_at_rest_and_its_half(alpha, beta, largest):
+    """By hand: a sum of 30 packets fills the buffer, with a delay of 200 ms.
+
+    Vegas has 6 of them and Reno 24, on average 18. After a loss Reno has 12, and 8 of the 18
+    packets are queued. So Vegas's backlog is from 6 * 8/18 = 2.67 to 6 * 20/30 = 4 packets. The
+    largest window is beta * 30/20, rounded down. With w packets of Vegas, Reno has 30 - w at the
+    overflow and half of that after it. So (30 + w)/2 packets are then under way, of which
+    (10 + w)/2 are queued, and the least backlog is w (10 + w)/(30 + w).
+    """
+    found = rests_with_half(
+        small_windows(alpha, beta),
+        np.array([6.0, 18.0]),
+        np.array([0.1, np.nan]),
+        np.array([False, True]),
+    )
+    assert np.isnan(found[1])
+    if largest is None:
+        assert np.isnan(found[0])
+    else:
+        assert found[0] == pytest.approx(largest, rel=1e-6)
 
 
 def test_the_backlog_at_the_emptiest_and_at_the_fullest_queue():

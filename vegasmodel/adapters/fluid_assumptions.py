@@ -79,7 +79,7 @@ def assumptions(scenario: Scenario, run: ContinuousRun) -> tuple[Assumption, ...
         own_loop.settles(scenario, *means, lost=bool(run.losses.any())),
         whole_thresholds(scenario),
         rest.together(scenario),
-        resting_windows.reached(scenario, *means[:3], run.losses),
+        resting_windows.reached(scenario, *means[:3], run.losses, half_too=True),
         *_of_hosts(scenario, run),
         *_of_chance(scenario, run),
         *_of_own_laws(scenario, run),
