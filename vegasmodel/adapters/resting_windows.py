@@ -68,7 +68,7 @@ def rests_with_half(
     windows are rounded down to whole numbers.
     """
     members = scenario.members
-    decrease = np.array([find(member.flow.law).decrease for member in members])
+    decrease = np.array([member.flow.decrease for member in members])
     least, most = backlogs(scenario, windows, base_rtt, loses)
     held = float((windows * 2.0 / (1.0 + decrease))[loses].sum())  # by the others at an overflow
     found = np.full(len(members), np.nan)
