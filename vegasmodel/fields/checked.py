@@ -318,9 +318,10 @@ def _key(part: Any, name: str) -> str:
 def as_written(part: Any, name: str) -> Any:
     """The value of the field ``name`` of a dataclass object as a scenario file has it: "80 ms".
 
-    It is for error messages about a value that was already converted. If the value was converted
-    from text by means of a packet size, a capacity or RTTs, the result is that text. A number that
-    needs no unit stays a number.
+    It is for error messages about a value that was already converted. In a finished scenario, a
+    value that was converted from text by means of a packet size, a capacity or RTTs is shown as
+    that text. While a scenario is being made, these texts are not yet kept (``keep_texts``), and
+    such a value has the field's unit. A number that needs no unit stays a number.
     """
     texts = getattr(part, "_texts", {})
     return texts[name] if name in texts else with_unit(of(type(part), name), getattr(part, name))
@@ -443,8 +444,8 @@ def keep_texts(converted: Checked, given: Checked) -> None:
 
     ``given`` is a part of a scenario, such as a link, as the user gave it: some of its fields have
     texts such as ``"1 BDP"``. ``converted`` is the same part after these texts were converted to
-    numbers. The texts are stored in its attribute ``_texts``, which ``ShownAsCall.__repr__`` reads.
-    Parts inside this part, such as a link's queue, are treated in the same way.
+    numbers. The texts are stored in its attribute ``_texts``, which ``ShownAsCall.__repr__`` and
+    ``as_written`` read. Parts inside this part, such as a queue, are treated in the same way.
     """
     texts = {}
     for name in _fields(cast("Any", type(given))):
