@@ -24,25 +24,35 @@ NAME = "thresholds-reached"  # of the assumption
 MARGIN = 1.0  # packets: a backlog that is nearer to a threshold may reach it at times
 
 
-def backlogs(
-    scenario: Scenario, windows: Floats, base_rtt: Floats, loses: np.ndarray
-) -> tuple[Floats, Floats]:
-    """Each flow's backlog, in packets, at the emptiest and at the fullest queue, two arrays [flow].
+def delays(scenario: Scenario, windows: Floats, loses: np.ndarray) -> tuple[float, float]:
+    """The queueing delays at the emptiest and at the fullest queue, in s.
 
-    ``windows`` [flow] are mean windows in packets, ``base_rtt`` [flow] are in s, and ``loses``
-    [flow] says which flows are cut by losses. The fullest queue is the full buffer. The emptiest
-    one is that after a loss of each such flow. A window that grows evenly from d W to W, where d is
-    its factor at a loss, has the mean (1 + d) W/2. So after the loss it is 2 d/(1 + d) times its
-    mean. The backlog of a window W at the queueing delay s is W (T + s - baseRTT)/(T + s), and in
-    Linux W (T + s - baseRTT)/baseRTT.
+    ``windows`` [flow] are mean windows in packets, and ``loses`` [flow] says which flows are cut by
+    losses. The fullest queue is the full buffer. The emptiest one is that after a loss of each such
+    flow. A window that grows evenly from d W to W, where d is its factor at a loss, has the mean
+    (1 + d) W/2. So after the loss it is 2 d/(1 + d) times its mean.
     """
     link, members = scenario.links[0], scenario.members
     rtt = np.array([member.rtt for member in members])
     decrease = np.array([member.flow.decrease for member in members])
     after = np.where(loses, windows * 2.0 * decrease / (1.0 + decrease), windows)
     fullest = room(scenario, link, "forward") / link.capacity
-    emptiest = delay_of(after, rtt, link.capacity, fullest)
+    return delay_of(after, rtt, link.capacity, fullest), fullest
+
+
+def backlogs(
+    scenario: Scenario, windows: Floats, base_rtt: Floats, loses: np.ndarray
+) -> tuple[Floats, Floats]:
+    """Each flow's backlog, in packets, at the emptiest and at the fullest queue, two arrays [flow].
+
+    ``windows`` [flow] are mean windows in packets, ``base_rtt`` [flow] are in s, and ``loses``
+    [flow] says which flows are cut by losses. The backlog of a window W at the queueing delay s is
+    W (T + s - baseRTT)/(T + s), and in Linux W (T + s - baseRTT)/baseRTT.
+    """
+    members = scenario.members
+    rtt = np.array([member.rtt for member in members])
     over_base = [stack(scenario, member.flow).backlog_over_base for member in members]
+    emptiest, fullest = delays(scenario, windows, loses)
     least, most = (
         np.maximum(windows * (rtt + s - base_rtt) / np.where(over_base, base_rtt, rtt + s), 0.0)
         for s in (emptiest, fullest)

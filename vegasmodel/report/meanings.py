@@ -69,9 +69,9 @@ ASSUMPTIONS = MappingProxyType(
         "many-packets-queued": "a slightly shorter queue would hardly change the rates. A Vegas "
         "flow that starts late takes the least queueing delay that it finds for propagation delay. "
         "To test this, the model computes the rates again for the case that each late flow finds "
-        "a queue that is shorter by one packet, or by a few. The assumption fails if a rate then "
-        "differs by more than 10 % of the mean rate; more in docs/reference/messages.md, The test "
-        "of many-packets-queued",
+        "a queue that is shorter by one packet, or by a few. (In `fluid` beside loss-based flows "
+        "it takes other queues.) The assumption fails if a rate then differs by more than 10 % of "
+        "the mean rate; more in docs/reference/messages.md, The test of many-packets-queued",
         "mean-field": "only one flow uses the link, so the model needs no mean-field "
         "approximation. With several flows it makes one: to each flow, the others are a queue of "
         "constant length, their mean queue. Their bursts are left out",
