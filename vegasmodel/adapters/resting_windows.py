@@ -90,7 +90,9 @@ def rests_with_half(
         together = windows[i] + held
         largest = np.floor(min(windows[i] * member.flow.beta / most[i], together))
         half = np.floor(largest / 2.0)
-        others = np.where(loses, windows * (together - half) / held, windows)
+        # if the loss-based flows starve all the time, they have no windows to be larger
+        larger = (together - half) / held if held > 0.0 else 1.0
+        others = np.where(loses, windows * larger, windows)
         others[i] = half
         smaller, _ = backlogs(scenario, others, base_rtt, loses)
         if half >= implementation.least_window and smaller[i] >= member.flow.alpha:
