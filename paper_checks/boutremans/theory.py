@@ -421,7 +421,7 @@ def _large_near_delta(influence: Floats, late: Floats) -> Found:
         f"the 20 is {influence.max():.1f} 1/s.",
         missing="It depends on what else changes. Over 20 arrivals the statement holds; for one "
         "source whose over-estimate grows alone it does not."
-        if alone != last
+        if last and not alone
         else "",
     )
 
