@@ -166,3 +166,4 @@ def test_the_queueing_delay_makes_the_rates_fill_the_link():
         assert delay_of(windows, rtt, c, np.inf) == pytest.approx(exact, rel=1e-6)
         assert delay_of(windows, rtt, c, 0.5 * exact) == 0.5 * exact  # a full buffer
     assert delay_of(windows, rtt, 4000.0, np.inf) == 0.0  # 40/0.02 + 90/0.1 + 10/0.2 = 2950
+    assert delay_of(0.0 * windows, rtt, 4000.0, np.inf) == 0.0  # all flows starve

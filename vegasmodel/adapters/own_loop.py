@@ -59,9 +59,12 @@ def delay_of(windows: Floats, rtt: Floats, c: float, longest: float) -> float:
     s = 0.0
     while True:
         rates = windows / (rtt + s)
-        step = (float(rates.sum()) - c) / float((rates / (rtt + s)).sum())
-        if step <= DELAY_ERROR * (s + float(rtt.min())) or s >= longest:
+        excess = float(rates.sum()) - c
+        if excess <= 0.0 or s >= longest:
             return min(s, longest)
+        step = excess / float((rates / (rtt + s)).sum())
+        if step <= DELAY_ERROR * (s + float(rtt.min())):
+            return s
         s += step
 
 
