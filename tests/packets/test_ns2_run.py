@@ -306,3 +306,11 @@ def test_failures_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PATH", f"{tmp_path}:{Path(shutil.which('sh') or '/bin/sh').parent}")
     with pytest.raises(ns2.EngineFailed, match=r"^ns-2 failed: line one line two$"):
         ns2.run(s)
+
+
+@pytest.mark.parametrize("law", ["reno", "cubic"])
+def test_max_window_limits_the_initial_window_too(law: str) -> None:
+    """Five packets in each round trip of 80 ms do not queue at a link of 1080 packets/s."""
+    keys = f'law = "{law}"\nrtt = "80 ms"\nmax_window = 5\ninitial_window = 10\n'
+    p = run(LINK + "[[flow]]\n" + keys + 'send_jitter = "0 s"\n' + RUN)
+    assert p.throughput[0] == pytest.approx(5 / 0.08, rel=0.01)

@@ -14,6 +14,7 @@ from vegasmodel.scenario import Flow
 
 __all__ = ["AGENTS", "Agent"]
 
+LINUX = "Agent/TCP/Linux"  # ns-2's agent with the code of Linux 2.6
 Settings = dict[str, float | int | str]  # variables of an agent, and their values
 
 
@@ -55,6 +56,6 @@ AGENTS = MappingProxyType(
         "newreno": Agent("Agent/TCP/Newreno"),
         "sack": Agent("Agent/TCP/Sack1", sack=True),
         "tahoe": Agent("Agent/TCP"),
-        "cubic": Agent("Agent/TCP/Linux", sack=True, decrease=None, settings=_cubic),
+        "cubic": Agent(LINUX, sack=True, decrease=None, settings=_cubic),
     }
 )

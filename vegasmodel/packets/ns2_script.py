@@ -21,7 +21,7 @@ import numpy as np
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import arrivals, ns2_support
 from vegasmodel.packets.engine import queue_limits, window_limit
-from vegasmodel.packets.ns2_agents import AGENTS, Settings
+from vegasmodel.packets.ns2_agents import AGENTS, LINUX, Settings
 from vegasmodel.packets.ns2_defaults import SETS, UNSPACED
 from vegasmodel.scenario import (
     Link,
@@ -251,7 +251,10 @@ def _settings(scenario: Scenario, f: int, member: Member) -> Settings:
     if scenario.jitter(group):
         settings["overhead_"] = _number(scenario.jitter(group))
     if group.initial_window is not None:
-        settings["windowInit_"] = int(group.initial_window)
+        first = group.initial_window
+        # this agent sends its congestion window; window_ only ends the growth of this window
+        most = group.max_window if AGENTS[group.law].name == LINUX else math.inf
+        settings["windowInit_"] = int(min(first, most))
     if any(isinstance(link.queue, Red) and link.queue.ecn for link in scenario.path(group)):
         settings["ecn_"] = 1
     return settings
