@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.adapters.resting_windows import backlogs, rests_with_half
+from vegasmodel.adapters.resting_windows import network, rests_with_half
 from vegasmodel.packets import ns2
 
 NAME = "thresholds-reached"
@@ -115,7 +115,7 @@ def test_the_backlog_at_the_emptiest_and_at_the_fullest_queue():
     packets are then queued, for 20 ms. At the full buffer 66 ms are queued.
     """
     windows, base = np.array([30.0, 60.0]), np.array([0.05, np.nan])
-    least, most = backlogs(case(2, 60), windows, base, np.array([False, True]))
+    least, most = network(case(2, 60)).backlogs(windows, base, np.array([False, True]))
     assert least[0] == pytest.approx(30.0 * 20.0 / 70.0, rel=1e-6)
     assert most[0] == pytest.approx(30.0 * 66.0 / 116.0, rel=1e-6)
 
@@ -124,7 +124,7 @@ def test_linux_divides_the_backlog_by_the_base_rtt():
     """The queues are those above, and ``tcp_vegas.c`` has diff = W (RTT - baseRTT)/baseRTT."""
     windows, base = np.array([30.0, 60.0]), np.array([0.05, 0.05])
     linux = case(2, 60).replace({"flow.vegas.variant": "linux"})
-    least, most = backlogs(linux, windows, base, np.array([False, True]))
+    least, most = network(linux).backlogs(windows, base, np.array([False, True]))
     assert least[0] == pytest.approx(30.0 * 20.0 / 50.0, rel=1e-6)
     assert most[0] == pytest.approx(30.0 * 66.0 / 50.0, rel=1e-6)
 
@@ -133,6 +133,74 @@ def test_the_emptiest_queue_follows_the_decrease_that_the_user_gave():
     """Reno's window of mean 60 falls to 2 0.8/1.8 60 = 53.3, so 83.3 - 50 packets are queued."""
     windows, base = np.array([30.0, 60.0]), np.array([0.05, np.nan])
     gentle = case(2, 60).replace({"flow.reno.decrease": 0.8})
-    least, _ = backlogs(gentle, windows, base, np.array([False, True]))
+    least, _ = network(gentle).backlogs(windows, base, np.array([False, True]))
     queued = 30.0 + 2.0 * 0.8 / 1.8 * 60.0 - 50.0
     assert least[0] == pytest.approx(30.0 * queued / (50.0 + queued), rel=1e-6)
+
+
+def test_the_backlog_at_an_access_link_counts_too():
+    """By hand: Vegas's own link sends 400 packets/s, so it sends a window of 30 packets in 75 ms.
+
+    After a loss Reno has 40 packets, and gets the other 600 packets/s with an RTT of 40/600 s. This
+    RTT is below 75 ms, so packets of Vegas wait at its own link: 30 - 400 * 0.05 = 10 packets. At
+    the full buffer the RTT is 116 ms, and none wait there.
+    """
+    windows, base = np.array([30.0, 60.0]), np.array([0.05, np.nan])
+    slow = case(2, 60).replace({"flow.vegas.access": 400.0})
+    least, most = network(slow).backlogs(windows, base, np.array([False, True]))
+    assert least[0] == pytest.approx(10.0, rel=1e-6)
+    assert most[0] == pytest.approx(30.0 * 66.0 / 116.0, rel=1e-6)
+
+
+def behind_access_link(start: float) -> vm.Scenario:
+    """A Vegas flow whose own link sends 200 packets/s starts after Reno."""
+    flows = [
+        vm.Flow("vegas", 0.05, alpha=2, beta=60, start=start, variant="ns2", access=200.0),
+        vm.Flow("reno", 0.05, variant="ns2"),
+    ]
+    return vm.Scenario([vm.Link(1000.0, buffer=71.0)], flows, run=vm.Run(120.0, 40.0))
+
+
+def test_rounds_says_if_only_an_access_link_keeps_the_backlog_above_alpha():
+    (said,) = [
+        a for a in vm.predict(behind_access_link(3.7), "rounds").assumptions if a.name == NAME
+    ]
+    assert said.holds is False
+
+
+@pytest.mark.ns2
+def test_in_ns2_the_start_decides_behind_an_access_link_too():
+    rates = [
+        ns2.run(behind_access_link(start), rtts=False, processes=1).throughput[0]
+        for start in (1.3, 3.7)
+    ]
+    assert max(rates) > 1.5 * min(rates)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_the_direction_of_all_flows_does_not_matter(direction):
+    turned = case(2, 60).replace({"flow.direction": direction})
+    (said,) = [a for a in vm.predict(turned, "rounds").assumptions if a.name == NAME]
+    assert said.holds is False
+
+
+def test_a_link_of_half_packets_is_a_link_of_twice_as_many_packets():
+    """All flows send packets of 500 B. The scenario's packet size is only a unit of capacities."""
+    windows, base = np.array([30.0, 60.0]), np.array([0.05, np.nan])
+    given = case(2, 60)
+    halves = given.replace({"flow.packet_size": "500 B", "link.capacity": 500.0})
+    whole = given.replace({"packet_size": "500 B"})
+    loses = np.array([False, True])
+    for half, full in zip(
+        network(halves).backlogs(windows, base, loses),
+        network(whole).backlogs(windows, base, loses),
+        strict=True,
+    ):
+        assert half[0] == pytest.approx(full[0], rel=1e-6)
+
+
+def test_with_noise_on_the_delay_it_is_not_known_if_thresholds_are_reached():
+    noisy = case(2, 60).replace({"flow.delay_noise": 0.01})
+    (said,) = [a for a in vm.predict(noisy, "rounds").assumptions if a.name == NAME]
+    assert said.holds is None
+    assert "delay_noise" in said.detail

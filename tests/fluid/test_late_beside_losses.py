@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.adapters.resting_windows import delays
+from vegasmodel.adapters.resting_windows import network
 from vegasmodel.packets import ns2
 
 NAME = "many-packets-queued"
@@ -59,5 +59,5 @@ def test_the_delays_at_the_emptiest_and_at_the_fullest_queue() -> None:
     """
     flows = [vm.Flow(law, 0.1, variant="ns2") for law in ("vegas", "reno")]
     scenario = vm.Scenario([vm.Link(100.0, buffer=21.0)], flows)
-    found = delays(scenario, np.array([6.0, 18.0]), np.array([False, True]))
+    found = network(scenario).delays(np.array([6.0, 18.0]), np.array([False, True]))
     assert found == pytest.approx((0.08, 0.2), rel=1e-6)

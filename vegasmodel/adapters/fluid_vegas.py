@@ -174,7 +174,7 @@ def _base_beside_losses(scenario: Scenario, run: ContinuousRun) -> Assumption:
     first = min(member.start for member, lost in zip(members, loses, strict=True) if lost)
     mean = float(np.nanmean(run.throughput))  # pkt/s
     windows = np.nan_to_num(run.throughput * run.rtt_mean)
-    emptiest, _ = resting_windows.delays(scenario, windows, loses)
+    emptiest, _ = resting_windows.network(scenario).delays(windows, loses)
     for i, member in enumerate(members):
         late = member.flow.keeps_backlog and member.flow.measures_base and member.start > first
         rate, wait = float(run.throughput[i]), float(run.rtt_mean[i]) - member.rtt

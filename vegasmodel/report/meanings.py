@@ -148,8 +148,9 @@ ASSUMPTIONS = MappingProxyType(
         '`devendictis` assumes; `minicycle` assumes this only for `variant = "paper"`',
         "thresholds-reached": "beside loss-based flows, the backlog of a Vegas flow reaches alpha "
         "or beta as the queue rises and falls; if it does not, the window stays where slow start "
-        "or a rare loss has left it, and chance decides the rates; in `fluid` it also fails if the "
-        "thresholds keep two windows of which one is half of the other",
+        "or a rare loss has left it, and chance decides the rates; with `delay_noise` this is not "
+        "known; in `fluid` it also fails if the thresholds keep two windows of which one is half "
+        "of the other",
         "vegas-acks-undelayed": "at equal RTTs, no Vegas flow with delayed ACKs shares a full "
         "queue with a loss-based flow without delayed ACKs",
         "vegas-acts-in-time": "beside loss-based flows, Vegas can react before the buffer "
