@@ -43,6 +43,7 @@ RECOVERIES = {  # what recovery from a loss costs beside the cut of the window
 LEAST_BUFFER = 12.0
 CYCLES = 10  # with fewer cycles from loss to loss, an unfinished one changes the mean too much
 LEAST_WINDOW = 1.1  # packets: a window with a smaller mean hardly ever exceeds one packet
+LEAST_BACKLOG = 0.5  # packets: half of a window's change in a round trip
 MIDDLE = (  # of the assumption ``single-threshold``, if it fails
     "Vegas keeps its window at any backlog in a range; the answer is for the middle of the range"
 )
@@ -117,7 +118,7 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
     starts = [member.start for member in scenario.members]
     stops = [member.stop for member in scenario.members]
     all_send = max(starts) <= run.warmup and min(stops) == run.duration
-    later = later_defaults(scenario)
+    later, tiny = later_defaults(scenario), _tiny_backlogs(scenario)
     rows = [  # for each assumption its name, whether it holds, and the detail if it does not
         (
             "long-lived-flows",
@@ -166,11 +167,32 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
             "forced drops are not in the equations",
         ),
         ("defaults-of-the-papers", not later, later),
+        ("backlogs-of-half-a-packet", not tiny, tiny),
     ]
     if not random_loss:
         lossless = all(link.loss == 0 for link in scenario.crossed)
         rows.append(("no-random-loss", lossless, "random loss is not in the equations"))
     return [Assumption(name, holds, "" if holds else detail) for name, holds, detail in rows]
+
+
+def _tiny_backlogs(scenario: Scenario) -> str:
+    """Why no Vegas window can keep the backlog of the equations; empty if this does not matter.
+
+    Vegas moves its window by a whole packet in a round trip, so with alpha = beta the window and
+    its backlog move up and down by at least half a packet about their means. A backlog cannot be
+    below 0. So its mean cannot be below half a packet, as the equations say if beta is. All flows
+    then see an empty queue and a queue above beta at the same times, so they rise and fall
+    together, and how slow start has divided the link among them stays. A lone flow fills the link.
+    """
+    small = [g for g in scenario.flows if g.keeps_backlog and g.beta < LEAST_BACKLOG]
+    if not small or len(scenario.members) == 1:
+        return ""
+    texts = [f"{group.name} (beta {group.beta:g})" for group in small]
+    return (
+        f"a window moves by a whole packet in a round trip, so it cannot keep a backlog of less "
+        f"than {LEAST_BACKLOG:g} packets: {few(texts)}; the starts of the flows may decide who "
+        "gets more"
+    )
 
 
 def later_defaults(scenario: Scenario) -> str:

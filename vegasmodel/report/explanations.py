@@ -28,6 +28,7 @@ _COMMON = (  # assumptions that most closed forms make
     "no-queueing-of-acks",
     "no-forced-drops",
     "defaults-of-the-papers",
+    "backlogs-of-half-a-packet",
     "no-random-loss",
 )
 _OF_SIMULATORS = ("settles-in-time", "sends-after-warm-up")
@@ -333,6 +334,7 @@ EXPLANATIONS = MappingProxyType(
                 "bottleneck-is-the-link",
                 "no-queueing-of-acks",
                 "no-forced-drops",
+                "backlogs-of-half-a-packet",
             ),
             source="docs/architecture.md, Two simulators; the laws of vegasmodel/laws",
             accuracy=(

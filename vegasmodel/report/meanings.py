@@ -22,6 +22,8 @@ ASSUMPTIONS = MappingProxyType(
         "of RED's drop probability, for example between the two thresholds, while the window of a "
         "single flow rises and is cut. Otherwise the mean drop probability is not that of the mean "
         "queue",
+        "backlogs-of-half-a-packet": "beta of each Vegas flow is at least half a packet: windows "
+        "move by whole packets, so they cannot keep a smaller backlog. A flow that is alone may",
         "base-rtt-above-propagation": "Vegas's baseRTT stays above the propagation delay",
         "base-rtt-is-the-rtt": "each Vegas flow's baseRTT is its RTT without queueing. With "
         "`rate-delay` this fails if a flow starts after another Vegas flow of its class, counts "
