@@ -170,8 +170,9 @@ def test_a_batch_gives_what_its_scenarios_give_one_by_one(threads: int) -> None:
     assert vm.batch([]) == ()
     for wrong in ({"model": "no"}, {"threads": 0}):
         [(field, value)] = wrong.items()
-        with pytest.raises(vm.FieldError, match=f"^{field}: '?{value}'? is not allowed"):
-            vm.batch(cases, **wrong)
+        for some in (cases, []):
+            with pytest.raises(vm.FieldError, match=f"^{field}: '?{value}'? is not allowed"):
+                vm.batch(some, **wrong)
 
 
 def test_a_file_name_is_no_scenario():

@@ -214,11 +214,12 @@ def batch(
     from vegasmodel.support.progress import counting
     from vegasmodel.support.threads import pool
 
+    check_model(model)
     n_threads = workers(threads)
     cases = listed(scenarios, "scenarios", "scenarios")
     if not cases:
         return Batch()
-    first = predict(cases[0], model)  # compiles; raises errors of the arguments
+    first = predict(cases[0], model)  # compiles, or raises an error of the model
     with counting(len(cases), done=1) as count, pool(n_threads) as threads_pool:
 
         def one(case: Scenario) -> Prediction:
