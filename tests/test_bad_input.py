@@ -284,6 +284,10 @@ ARGUMENTS = {
     "max-error no number": (["compare", "SCENARIO", "--max-error", "x"], "--max-error"),
 }
 
+    "a seed of no random points": (
+        ["sweep", "SCENARIO", "--over", "link.buffer=1:9:1", "--csv", "s.csv", "--seed", "2"],
+        "--seed: 2 is not allowed; only with --draw",
+    ),
 
 @pytest.mark.parametrize("kind", ARGUMENTS)
 def test_bad_argument(

@@ -60,7 +60,7 @@ ONE_RUN = (  # for ns-2 or ns-3, whose name is put in
 )
 @inputs.model
 @click.option("--draw", type=inputs.WHOLE, help="Number of random points, uniform in the ranges.")
-@click.option("--seed", type=inputs.WHOLE, default=1, help="Seed of the random points.")
+@click.option("--seed", type=inputs.WHOLE, help="Seed of --draw. Default: 1.")
 @click.option(
     "--engine",
     default="local",
@@ -87,7 +87,7 @@ def sweep(
     out: Path | None,
     model: str,
     draw: int | None,
-    seed: int,
+    seed: int | None,
     engine: str,
     scheduler: str | None,
     csv: Path | None,
@@ -120,6 +120,8 @@ def sweep(
     began = time.monotonic()
     case = inputs.load(scenario, laws)
     names = [group.name for group in case.flows]
+    if seed is not None and draw is None:
+        raise FieldError("--seed", seed, "only with --draw")
     if map_of is not None and plot is None:
         raise FieldError("--map-of", map_of, "only with --plot, whose picture it changes")
     if map_of is not None and map_of not in names:
@@ -134,8 +136,8 @@ def sweep(
             report(done, total)
 
         data = over_grid(
-            case, over, model, out, draw=draw, seed=seed, engine=engine, scheduler=scheduler,
-            processes=os.cpu_count() or 1, progress=progress,
+            case, over, model, out, draw=draw, seed=1 if seed is None else seed, engine=engine,
+            scheduler=scheduler, processes=os.cpu_count() or 1, progress=progress,
         )  # fmt: skip
     seconds = time.monotonic() - began
     fields = [text.partition("=")[0].strip() for text in over]
