@@ -376,7 +376,7 @@ def test_inspect_shows_a_count_that_is_unknown_for_one_flow_as_unknown(
 def test_an_infinite_buffer_is_never_written_for_a_flow_that_only_losses_stop(
     base: float | None, written: str
 ) -> None:
-    """1000 pkt/s, of which nothing was lost; (99.99 ms - base RTT) 1000 pkt/s packets waited.
+    """1000 pkt/s, of which nothing was lost; (99.99 ms - baseRTT) 1000 pkt/s packets waited.
 
     The BDP is 60 packets, or 20.
     """

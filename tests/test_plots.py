@@ -323,7 +323,7 @@ def test_edges_of_the_convergence_region(variant: str) -> None:
 
 
 def test_given_over_estimates_replace_those_of_the_scenario() -> None:
-    """The base RTTs are then 80 and 100 ms; on a full link the RTT is (W_1 + W_2)/c."""
+    """The baseRTTs are then 80 and 100 ms; on a full link the RTT is (W_1 + W_2)/c."""
     fig = plots.convergence_regions(two(2, 6), x=[0.0, 0.02])
     for name, flow, base, diff in (("alpha_1", 0, 0.08, 2), ("beta_2", 1, 0.1, 6)):
         xy = lines(fig.axes[0])[f"$\\{name}$"]

@@ -269,7 +269,7 @@ def test_bad_errors_are_refused_before_a_model_runs(monkeypatch, capsys, tmp_pat
 
 
 def apart(**more):
-    """Two Vegas flows with alpha 2 and 3 and known base RTTs."""
+    """Two Vegas flows with alpha 2 and 3 and known baseRTTs."""
     flows = [vegas(f"v{a}", alpha=a, beta=a, **({"over_estimate": "0 s"} | more)) for a in (2, 3)]
     return scenario(flows)
 

@@ -12,7 +12,7 @@ from vegasmodel.equilibrium import _jain, bands, secular
 from vegasmodel.fields.errors import FieldError
 
 # Two flows of Linux 6.1's tcp_vegas on a 250 pkt/s link, in runs that reached equilibrium: alpha,
-# beta, true base RTT in ms; measured are each flow's final baseRTT in ms and its share of the link.
+# beta, true baseRTT in ms; measured are each flow's final baseRTT in ms and its share of the link.
 # They come from the sampled kernel runs that the project holds as reference data (run: summary,
 # last two thirds).
 LINUX_RUNS = {

@@ -98,7 +98,7 @@ def equilibrium(
     if rtt is not None:
         rtts = spread(values(rtt, "rtt", "--rtt"), x.size, "--rtt")
     elif stacks.find(variant).backlog_over_base:
-        text = 'a time such as "80 ms" is needed: variant linux divides by the base RTT'
+        text = 'a time such as "80 ms" is needed: variant linux divides by the baseRTT'
         raise FieldError("--rtt", None, text, wrong=MISSING)
     state = forms.solve(thresholds, x, c, rtt=rtts, variant=variant)
     delay = float(state.delay)
@@ -212,7 +212,7 @@ def arrivals(
     """Rates of Vegas flows that arrive one after another.
 
     Each flow mistakes the queueing delay at its start for propagation delay.  So it over-estimates
-    its base RTT by a time x.  Prints each flow's x and rate, computed exactly for one arrival after
+    its baseRTT by a time x.  Prints each flow's x and rate, computed exactly for one arrival after
     another.  If all flows have the same alpha, also prints x and rate by Bonald's closed form,
     whose rates need not add up to the capacity.
 

@@ -103,7 +103,7 @@ def buffer_of(
         counted = "; packets of the mean size are counted" if largest_size > 1.0 else ""
         bound = f"{bound.removesuffix(': a lower bound')}, so the buffer may be larger{counted}; "
         bound += f"{least:.3g} pkt are a lower bound, because {' and '.join(reasons)}"
-    how = f"({how} - base RTT) capacity; {bound}"
+    how = f"({how} - baseRTT) capacity; {bound}"
     return Estimate(longest_queue, least, np.inf, "pkt", how), random
 
 
