@@ -273,6 +273,38 @@ def test_a_place_where_nobody_can_write(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_cannot_be_written_is_told_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``paper --html`` into such a folder worked for a minute first; root may write everywhere."""
+
+    def work(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    for name in ("paper_checks.report.build", "vegasmodel.predictor.predict_all"):
+        monkeypatch.setattr(name, work)
+    for name in ("vegasmodel.simulation.simulate", "vegasmodel.measurement.run_engine"):
+        monkeypatch.setattr(name, work)
+    file = tmp_path / "s.toml"
+    file.write_text(STORED)
+    gone = tmp_path / "gone.html"
+    gone.symlink_to(tmp_path / "none" / "r.html")
+    for path, line in [
+        ("/proc/r.html", ["paper", "--html", "/proc/r.html"]),
+        (str(gone), ["paper", "tsang", "--html", str(gone)]),
+        ("/proc/p.svg", ["predict", str(file), "--plot", "/proc/p.svg"]),
+        ("/proc/p.svg", ["compare", str(file), "--plot", "/proc/p.svg"]),
+        ("/proc/t.parquet", ["simulate", str(file), "--out", "/proc/t.parquet"]),
+        ("/proc/t.parquet", ["measure", str(file), "--out", "/proc/t.parquet"]),
+        ("/proc/m.png", ["map", "starvation", "--out", "/proc/m.png"]),
+        ("/proc/t.csv", ["sweep", str(file), "--over", "flow.rtt=1,2", "--csv", "/proc/t.csv"]),
+    ]:
+        assert run(line) == 3
+        said = f"vegasmodel: {path}: cannot be written: no such file or directory\n"
+        assert capsys.readouterr() == ("", said)
+    assert {entry.name for entry in tmp_path.iterdir()} == {"s.toml", "gone.html"}
+
+
 STORED = """
 [[link]]
 capacity = "250 pkt/s"

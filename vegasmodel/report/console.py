@@ -18,7 +18,7 @@ from rich.text import Text
 
 from vegasmodel.fields.errors import FieldError, printable
 from vegasmodel.fields.units import format_number
-from vegasmodel.support.files import is_special
+from vegasmodel.support.files import expect_writable, is_special
 
 SCHEMA = 1  # version of the format of the JSON documents
 # Least width of the output, in characters. In less, the library ``rich`` would leave out whole
@@ -183,7 +183,8 @@ def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
 
     Returns ``path``. Raises ``FieldError`` unless it ends in one of ``suffixes``, its folder exists
     and it is not itself a folder, a device, a pipe or a socket. The error names the option
-    ``field``. Raises ``PermissionError`` if the user may not write in its folder.
+    ``field``. Raises ``OSError`` if the file cannot be written, for example ``PermissionError`` if
+    the user may not write in its folder.
     """
     allowed = f"a path ending in {' or '.join(suffixes)} in a folder that exists"
     try:
@@ -198,6 +199,7 @@ def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
         raise FieldError(field, str(path), allowed)
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(errno.EACCES, "its folder cannot be written", str(path))
+    expect_writable(path)
     return path
 
 

@@ -1,4 +1,7 @@
-"""Writes a file so that it appears complete or not at all, even if the process is killed."""
+"""Writes a file so that it appears complete or not at all, even if the process is killed.
+
+``expect_writable`` tells before a long computation whether a file can be written.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["FULL", "PART", "atomic_write", "forget_parts", "is_special", "named"]
+__all__ = [
+    "FULL", "PART", "atomic_write", "expect_writable", "forget_parts", "is_special", "named",
+]  # fmt: skip
 
 # a write fails because the disk or a quota is full, or the file is too large; Python's exception
 # then does not say which file it was
@@ -43,6 +48,21 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     finally:
         part.unlink(missing_ok=True)
         _parts.discard(part)
+
+
+def expect_writable(path: str | Path) -> None:
+    """Raise the ``OSError`` with which ``atomic_write`` would fail to write ``path``.
+
+    It writes one byte to a temporary file, and removes this file. So it also finds a folder in
+    which nobody can make files, a symbolic link into a folder that does not exist, and a full disk.
+    """
+    with contextlib.suppress(_Tried), atomic_write(path) as part:
+        part.write_bytes(b" ")
+        raise _Tried
+
+
+class _Tried(Exception):  # noqa: N818 - an outcome, not an error
+    """Raised so that ``atomic_write`` removes its temporary file and leaves the path as it was."""
 
 
 def is_special(path: str | Path) -> bool:
