@@ -1,6 +1,8 @@
 """Every kind of bad file or argument: exit status 2, and one line that names the field."""
 
+import copy
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -458,6 +460,33 @@ def test_a_mistake_in_a_file_names_the_file_and_no_option(
 def test_with_a_trace_a_mistake_in_the_file_names_it_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("count = true", "flow 1, count: true is not allowed; a whole number"),
+        ("start = 1979-05-27", "flow 1, start: 1979-05-27 is not allowed; a time"),
+        ('size = { "a b" = false }', "flow 1, size: { 'a b' = false } is not allowed; "),
+    ],
+)
+def test_without_a_file_values_are_shown_as_in_one(line: str, said: str) -> None:
+    """They were shown in Python's notation, such as datetime.date(1979, 5, 27)."""
+    text = f'[[link]]\ncapacity = "250 pkt/s"\n[[flow]]\nlaw = "vegas"\nrtt = "40 ms"\n{line}\n'
+    for read_it, given in ((Scenario.from_toml, text), (Scenario.from_dict, tomllib.loads(text))):
+        with pytest.raises(FieldError) as told:
+            read_it(given)
+        assert str(told.value).startswith(said)
+        assert str(copy.copy(told.value)) == str(told.value)
+        assert str(told.value.of("x")).startswith(f"x: {said.split(': ')[1]}")
+
+
+def test_what_is_no_dictionary_has_a_name() -> None:
+    """The message began with a colon."""
+    with pytest.raises(
+        FieldError, match=r"^scenario: 5 is not allowed; a dictionary with the keys"
+    ):
+        Scenario.from_dict(5)  # type: ignore[arg-type]
+
+
     trace = str(Path(__file__).parent / "data" / "ns2_events.tr")
     path = tmp_path / "s.toml"
     path.write_text('[[link]]\n[[flow]]\nlaw = "vegas"\nrtt = "40 xx"\n[[flow]]\nlaw = "reno"\n')

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 __all__ = [
-    "MISSING", "NO_KEY", "FieldError", "in_words", "printable", "show", "without_rounding_error",
+    "MISSING", "NO_KEY", "FieldError", "in_words", "printable", "show",
+    "without_rounding_error",
 ]  # fmt: skip
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # a key that TOML writes without quotes
@@ -25,9 +26,9 @@ class FieldError(ValueError):
 
     The message names the field, the wrong value and what is allowed. ``wrong`` says what is wrong
     with the value. If ``wrong`` is ``MISSING``, the field was not given, and the message shows no
-    value. If ``file`` is given, the field is a key of that file. The message then begins with the
-    file's name, and shows the value as TOML writes it. The message names the field ``flow[0].rtt``
-    as "flow 1, rtt".
+    value. If ``file`` is given, the field is a key of that file, and the message begins with the
+    file's name. With a ``file``, or with ``toml``, the message shows the value as TOML writes it,
+    else as Python does. The message names the field ``flow[0].rtt`` as "flow 1, rtt".
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class FieldError(ValueError):
         *,
         wrong: str = "is not allowed",
         file: str = "",
+        toml: bool = False,
     ) -> None:
         """Make the message: ``[FILE, ]FIELD: VALUE WRONG; ALLOWED``."""
         self.field: str = field
@@ -45,8 +47,9 @@ class FieldError(ValueError):
         self.allowed: str = allowed
         self.wrong: str = wrong
         self.file: str = file
+        self.toml: bool = toml or bool(file)
         place = f"{file}, {in_words(field, 'key ')}" if file else in_words(field)
-        shown = _cut(_in_toml(value)) if file else show(value)
+        shown = _cut(_in_toml(value)) if self.toml else show(value)
         text = wrong if wrong == MISSING else f"{shown} {wrong}"
         super().__init__(f"{place}: {text}; {allowed}")
 
@@ -60,11 +63,19 @@ class FieldError(ValueError):
 
     def of(self, field: str) -> FieldError:
         """The same error for another field: a copy in which only the field's name is changed."""
-        return FieldError(field, self.value, self.allowed, wrong=self.wrong, file=self.file)
+        return FieldError(
+            field, self.value, self.allowed, wrong=self.wrong, file=self.file, toml=self.toml
+        )
 
     def in_file(self, file: str) -> FieldError:
         """A copy of the error whose message also says that the field is a key of ``file``."""
         return FieldError(self.field, self.value, self.allowed, wrong=self.wrong, file=file)
+
+    def in_toml(self) -> FieldError:
+        """A copy of the error whose message shows the value as TOML writes it."""
+        return FieldError(
+            self.field, self.value, self.allowed, wrong=self.wrong, file=self.file, toml=True
+        )
 
 
 def _again(kind: type[FieldError], args: tuple[Any, ...], values: dict[str, Any]) -> FieldError:

@@ -88,12 +88,15 @@ class Scenario(Checked):
     def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
         """Make a scenario from a dictionary with the keys of a scenario file.
 
-        Values may be text with units.  Raises ``FieldError`` as ``from_toml`` does.
+        Values may be text with units.  Raises ``FieldError`` as ``from_toml`` does. Its message
+        shows the value as a scenario file has it: ``true``, not ``True``.
         """
+        if not isinstance(table, Mapping):
+            raise FieldError("scenario", table, "a dictionary with the keys of a scenario file")
         try:
             return checked.read(cls, table, "", None)
         except FieldError as error:
-            raise with_its_table(error) from None
+            raise with_its_table(error).in_toml() from None
 
     def __repr__(self) -> str:
         """One line with the scenario's name, its first three links and its first six groups."""
