@@ -189,7 +189,10 @@ ARGUMENTS = {
     "bad capacity": (ratio("--capacity", "fast"), "--capacity: 'fast' is not allowed"),
     "bad rtt": (ratio("--rtt", "60"), "--rtt: '60' is not allowed"),
     # a packet alone takes 1/5 s
-    "rtt too short": (ratio("--capacity", "5pkt/s"), "--rtt: '60ms' is not allowed; at least 0.2"),
+    "rtt too short": (
+        ratio("--capacity", "5pkt/s"),
+        "--rtt: '60ms' is not allowed; at least 210.08",
+    ),
     "bad buffer": (ratio("--buffer", "20 Mbit/s"), "--buffer: '20 Mbit/s' is not allowed"),
     "bad packet size": ([*GOOD, "--packet-size", "0 B"], "--packet-size"),
     "bad loss": ([*GOOD, "--loss", "2"], "--loss"),
@@ -281,15 +284,15 @@ ARGUMENTS = {
         ["paper", "--seed", "2"],
         "--seed: 2 is not allowed; only with --draw",
     ),
+    "a seed of no random points": (
+        ["sweep", "SCENARIO", "--over", "link.buffer=1:9:1", "--csv", "s.csv", "--seed", "2"],
+        "--seed: 2 is not allowed; only with --draw",
+    ),
     "texts beside a drawing": (["paper", "--texts", ".", "--draw", "2"], "--draw"),
     "texts beside a report": (["paper", "--texts", ".", "--html", "r.html"], "--html"),
     "max-error no number": (["compare", "SCENARIO", "--max-error", "x"], "--max-error"),
 }
 
-    "a seed of no random points": (
-        ["sweep", "SCENARIO", "--over", "link.buffer=1:9:1", "--csv", "s.csv", "--seed", "2"],
-        "--seed: 2 is not allowed; only with --draw",
-    ),
 
 @pytest.mark.parametrize("kind", ARGUMENTS)
 def test_bad_argument(
@@ -457,9 +460,6 @@ def test_a_mistake_in_a_file_names_the_file_and_no_option(
     assert "--" not in err
 
 
-def test_with_a_trace_a_mistake_in_the_file_names_it_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -487,6 +487,9 @@ def test_what_is_no_dictionary_has_a_name() -> None:
         Scenario.from_dict(5)  # type: ignore[arg-type]
 
 
+def test_with_a_trace_a_mistake_in_the_file_names_it_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     trace = str(Path(__file__).parent / "data" / "ns2_events.tr")
     path = tmp_path / "s.toml"
     path.write_text('[[link]]\n[[flow]]\nlaw = "vegas"\nrtt = "40 xx"\n[[flow]]\nlaw = "reno"\n')

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -287,6 +288,45 @@ def test_an_error_shows_a_value_without_rounding_error() -> None:
     assert show(123456.789012345) == "123456.789012345"
     assert show(60.0) == "60.0"
     assert show(1.7976931348623157e308) == "1.7976931348623157e+308"
+
+
+NUMBER = r"\d+\.?\d*(?:e[+-]?\d+)?"
+
+
+@pytest.mark.parametrize(
+    ("ask", "upper"),
+    [
+        (lambda: vm.Flow("vegas", 0.1, alpha=3.0000001, beta=3.0), False),
+        (lambda: vm.Red(5.0000001, 5.0), False),
+        (lambda: vm.Run(60.0000001, warmup=60.0000002), True),
+        (lambda: vm.Run(60.0000001, start_jitter=60.0000002), True),
+        (lambda: vm.Link(100, loss=1.0000000000000002), True),
+        (lambda: vm.Link(100, loss="1.0000000000000002"), True),
+        (lambda: vm.equilibrium.minicycle.throughput(9, 1, 1, decrease=1.0000000000000002), True),
+        (lambda: flow(start=9.0000002, duration=9.0000001), True),
+        # the link takes 1.04 s / 7, and the two access links a hundredth of that
+        (lambda: flow(rtt=1.01 * 1.04 / 7.0 - 1e-8, capacity=7.0), False),
+    ],
+)
+def test_a_refused_value_does_not_meet_the_bound_of_the_message(
+    ask: Callable[[], object], upper: bool
+) -> None:
+    """A beta of 3 with an alpha of 3.0000001 was refused: "at least alpha, 3 pkt"."""
+    with pytest.raises(FieldError) as told:
+        ask()
+    shown, _, said = str(told.value).partition(": ")[2].partition(" is not allowed; ")
+    unit = 1e-3 if shown.endswith(" ms'") else 1.0
+    value = unit * float(re.findall(NUMBER, shown)[0])
+    bounds = re.findall(f"(?:least|most|than)[a-z_, ]* ({NUMBER})( ms)?", said)
+    numbers = [float(number) * (1e-3 if ms else 1.0) for number, ms in bounds]
+    assert value > max(numbers) if upper else value < min(numbers) or value == numbers[0]
+
+
+def flow(
+    rtt: float = 0.1, start: float = 0.0, duration: float = 60.0, capacity: float = 100.0
+) -> vm.Scenario:
+    run = vm.Run(duration, warmup=1.0)
+    return vm.Scenario([vm.Link(capacity)], [vm.Flow("vegas", rtt, start=start)], run=run)
 
 
 def test_wrong_capitals_of_a_word_get_a_hint() -> None:

@@ -21,7 +21,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vegasmodel.fields.errors import MISSING, FieldError
+from vegasmodel.fields.errors import MISSING, FieldError, exactly
 from vegasmodel.fields.kinds import holds_bool
 from vegasmodel.fields.rules import Choice, Integer
 from vegasmodel.metrics import Floats
@@ -55,11 +55,11 @@ def numbers(
     if not infinite:
         allowed_entries &= np.isfinite(array)
     if not np.all(allowed_entries):
-        kind = f"more than {low:g}" if above else f"at least {low:g}"
+        kind = f"more than {exactly(low)}" if above else f"at least {exactly(low)}"
         if low == -math.inf:
             kind = "any number"
         if high < math.inf:
-            kind += f" and {'less than' if below else 'at most'} {high:g}"
+            kind += f" and {'less than' if below else 'at most'} {exactly(high)}"
         elif not infinite:
             kind += ", and finite"
         raise FieldError(name, float(array[~allowed_entries].flat[0]), kind)

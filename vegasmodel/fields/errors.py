@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 __all__ = [
-    "MISSING", "NO_KEY", "FieldError", "in_words", "printable", "show",
+    "MISSING", "NO_KEY", "FieldError", "exactly", "in_words", "printable", "show",
     "without_rounding_error",
 ]  # fmt: skip
 
@@ -50,6 +50,8 @@ class FieldError(ValueError):
         self.toml: bool = toml or bool(file)
         place = f"{file}, {in_words(field, 'key ')}" if file else in_words(field)
         shown = _cut(_in_toml(value)) if self.toml else show(value)
+        if isinstance(value, float) and _seems_a_bound(value, allowed):
+            shown = repr(float(value))
         text = wrong if wrong == MISSING else f"{shown} {wrong}"
         super().__init__(f"{place}: {text}; {allowed}")
 
@@ -83,6 +85,17 @@ def _again(kind: type[FieldError], args: tuple[Any, ...], values: dict[str, Any]
     error = kind.__new__(kind, *args)
     vars(error).update(values)
     return error
+
+
+def _seems_a_bound(value: float, allowed: str) -> bool:
+    """Whether the value as ``show`` rounds it is a number in ``allowed``, but the value is not.
+
+    An example is the least number above 1 where at most 1 is allowed.
+    """
+    rounded = without_rounding_error(value)
+    return rounded != value and any(
+        float(number) == rounded for number in re.findall(r"\d+\.?\d*(?:e[+-]?\d+)?", allowed)
+    )
 
 
 def in_words(field: str, key: str = "") -> str:
@@ -154,6 +167,16 @@ def _in_toml(value: Any) -> str:
 def _toml_key(key: object) -> str:
     """A key as TOML writes it: in quotes unless it has only letters, digits, - and _."""
     return str(key) if BARE_KEY.fullmatch(str(key)) else repr(str(key))
+
+
+def exactly(number: float) -> str:
+    """The number as a message shows a bound: with six digits if they suffice, else with all.
+
+    A bound with fewer digits than it has could allow a value that was refused: 0.1234567 s exceeds
+    0.1234566 s, but not 0.123457 s.
+    """
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))
 
 
 def without_rounding_error(value: float) -> float:

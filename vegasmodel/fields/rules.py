@@ -15,7 +15,7 @@ import numbers
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
-from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.errors import FieldError, exactly
 from vegasmodel.fields.units import needs_packet_size, parse, write
 
 T = TypeVar("T")
@@ -165,9 +165,9 @@ class Quantity:
             or not self.low <= number <= self.high
             or (self.low_open and number == self.low)
         ):
-            upper = f" and at most {self.high:g}" if math.isfinite(self.high) else ""
+            upper = f" and at most {exactly(self.high)}" if math.isfinite(self.high) else ""
             bound = "more than" if self.low_open else "at least"
-            raise FieldError(where, value, f"a number, {bound} {self.low:g}{upper}")
+            raise FieldError(where, value, f"a number, {bound} {exactly(self.low)}{upper}")
 
     def write(self, value: Any) -> Any:
         """Convert the number to text with its unit, such as ``"80 ms"``.

@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.errors import FieldError, exactly
 
 if TYPE_CHECKING:
     from pint import Quantity, UnitRegistry
@@ -259,9 +259,9 @@ def write(value: float, kind: str) -> str:
 def _allowed(kind: str, low: float, high: float, *, low_open: bool, infinite: bool) -> str:
     """What a user may write for a quantity, for error messages; ``parse`` has the arguments."""
     unit = f" {KINDS[kind].unit}" if KINDS[kind].unit else ""
-    parts = [f"{'more than' if low_open else 'at least'} {low:g}{unit}"]
+    parts = [f"{'more than' if low_open else 'at least'} {exactly(low)}{unit}"]
     if math.isfinite(high):
-        parts.append(f"at most {high:g}{unit}")
+        parts.append(f"at most {exactly(high)}{unit}")
     text = "a number such as 1.5" if kind == "fraction" and high > 1.0 else KINDS[kind].allowed
     return f"{text}, {' and '.join(parts)}" + (' (or "inf")' if infinite else "")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from vegasmodel.fields.checked import as_written
-from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.errors import FieldError, exactly
 from vegasmodel.fields.lists import few
 from vegasmodel.packets.engine import check_queue, queue_limits
 from vegasmodel.packets.ns2_agents import AGENTS
@@ -110,7 +110,7 @@ def _flow(flow: Flow, where: str) -> None:
         _vegas(flow, where)
     fixed = AGENTS[flow.law].decrease  # the only factor that ns-2 has for the law, if any
     if fixed not in (None, flow.decrease):
-        raise FieldError(f"{where}.decrease", flow.decrease, f"{fixed:g}, as in ns-2")
+        raise FieldError(f"{where}.decrease", flow.decrease, f"{exactly(fixed)}, as in ns-2")
     if flow.over_estimate not in ("measured", 0.0):
         allowed = '"measured" or "0 s": no other error of baseRTT can be set in ns-2'
         raise FieldError(f"{where}.over_estimate", as_written(flow, "over_estimate"), allowed)

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 from vegasmodel.fields.checked import as_written
 from vegasmodel.fields.checked import declare as field
-from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.errors import FieldError, exactly
 from vegasmodel.fields.rules import Boolean, BufferRule, Choice, OrText, Quantity, known
 from vegasmodel.queues.discipline import Discipline
 
@@ -46,5 +46,5 @@ class Red(Discipline):
             raise FieldError(
                 "max_threshold",
                 as_written(self, "max_threshold"),
-                f"more than min_threshold, {self.min_threshold:g} pkt",
+                f"more than min_threshold, {exactly(self.min_threshold)} pkt",
             )

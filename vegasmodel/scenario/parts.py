@@ -22,7 +22,7 @@ from vegasmodel import laws
 from vegasmodel.fields import checked, rules
 from vegasmodel.fields.checked import Checked, OneOf, ShownAsCall, Tables
 from vegasmodel.fields.checked import declare as field
-from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.errors import FieldError, exactly
 from vegasmodel.fields.rules import (
     Boolean,
     BufferRule,
@@ -282,7 +282,7 @@ class Flow(ShownAsCall):
         if rules.known(self.alpha, self.beta) and self.beta < self.alpha:
             default = "; this is its default, so give beta too" if "beta" in self._filled else ""
             shown = checked.as_written(self, "beta")
-            raise FieldError("beta", shown, f"at least alpha, {self.alpha:g} pkt{default}")
+            raise FieldError("beta", shown, f"at least alpha, {exactly(self.alpha)} pkt{default}")
         first = self.initial_window
         if first is not None and rules.known(first) and first % 1.0:
             shown = checked.as_written(self, "initial_window")
@@ -374,9 +374,9 @@ class Run(ShownAsCall):
             object.__setattr__(self, "warmup", min(WARMUP, self.duration / 3.0))
         if self.warmup >= self.duration:
             shown = checked.as_written(self, "warmup")
-            raise FieldError("warmup", shown, f"less than duration, {self.duration:g} s")
+            raise FieldError("warmup", shown, f"less than duration, {exactly(self.duration)} s")
         if self.start_jitter > self.duration:
-            allowed = f"at most duration, {self.duration:g} s"
+            allowed = f"at most duration, {exactly(self.duration)} s"
             raise FieldError("start_jitter", checked.as_written(self, "start_jitter"), allowed)
 
     @property

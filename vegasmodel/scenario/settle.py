@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from vegasmodel.fields import checked, rules
-from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.errors import FieldError, exactly
 from vegasmodel.scenario.parts import MAX_FLOWS, Flow, Link, Member, Run
 from vegasmodel.scenario.routes import members, path, size_of, transmission
 from vegasmodel.scenario.varying import TIME
@@ -184,14 +184,24 @@ def _check_times(all_flows: Sequence[Member], run: Run) -> None:
     for member in all_flows:
         where = f"flow[{member.group}]"
         if member.start >= duration:
-            allowed = f"less than {duration:g} s, the duration of the run (run.duration)"
+            allowed = f"less than {exactly(duration)} s, the duration of the run (run.duration)"
             raise FieldError(f"{where}.start", checked.with_unit(TIME, member.start), allowed)
         if not member.start < member.stop <= duration:
             allowed = (
-                f"more than {member.start:g} s, the start, and at most {duration:g} s, "
-                "the duration of the run (run.duration)"
+                f"more than {exactly(member.start)} s, the start, and at most "
+                f"{exactly(duration)} s, the duration of the run (run.duration)"
             )
             raise FieldError(f"{where}.stop", checked.with_unit(TIME, member.stop), allowed)
+
+
+def _rounded_up(value: float) -> float:
+    """The least number with six significant digits that is at least ``value``, which is positive.
+
+    A smaller one, as a bound in an error message, would be a value that is refused.
+    """
+    nearest = float(f"{value:.6g}")
+    step = float(f"1e{math.floor(math.log10(value)) - 5}")
+    return nearest if nearest >= value else float(f"{nearest + step:.6g}")
 
 
 def _check_drops(links: Links, all_flows: Sequence[Member]) -> None:
@@ -223,7 +233,7 @@ def _with_default_delays(
         shortest = transmission(links, member.flow, packet_size, ack_size) + given
         if member.rtt < shortest:
             slowest = min(link.capacity for link in crossed)
-            least = checked.with_unit(TIME, float(f"{shortest:.6g}"))
+            least = checked.with_unit(TIME, _rounded_up(shortest))
             raise FieldError(
                 f"flow[{member.group}].rtt",
                 checked.with_unit(TIME, member.rtt),

@@ -49,7 +49,7 @@ from vegasmodel.engines.delayed.past import (
     rounding,
 )
 from vegasmodel.fields import kinds
-from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.errors import FieldError, exactly
 from vegasmodel.metrics import Floats
 
 Right = Callable[[float, Floats, Floats], Floats]  # f(t, y [n], z [lag, n]) -> [n]
@@ -117,7 +117,8 @@ class Solution:
         starts = [piece.start for piece in self._pieces]
         times = np.atleast_1d(np.asarray(t, dtype=np.float64))
         if times.size and not starts[0] <= times.min() <= times.max() <= self._pieces[-1].end:
-            allowed = f"from {starts[0]:g} to {self._pieces[-1].end:g}, where a solution is kept"
+            low, high = exactly(starts[0]), exactly(self._pieces[-1].end)
+            allowed = f"from {low} to {high}, where a solution is kept"
             raise FieldError("t", t, allowed)
         values = np.array([self._pieces[max(bisect_right(starts, u) - 1, 0)](u) for u in times])
         return values if np.ndim(t) else values[0]

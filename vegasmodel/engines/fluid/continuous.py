@@ -26,7 +26,7 @@ from vegasmodel.engines.fluid.pauses import running, whole
 from vegasmodel.engines.fluid.records import TIME, Flows, State, Tally, empty_state, empty_tally
 from vegasmodel.engines.starts import check_starts
 from vegasmodel.fields import kinds
-from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.errors import FieldError, exactly
 from vegasmodel.fields.rules import MAX_SAMPLES, Choice, Quantity
 from vegasmodel.laws import foreign
 from vegasmodel.metrics import Floats
@@ -267,7 +267,9 @@ def instants(duration: float, sample: float | None) -> Floats:
     if spacing == math.inf:
         return np.empty(0)
     if not spacing * MAX_SAMPLES >= duration:
-        raise FieldError("sample", spacing, f"a time of at least {duration / MAX_SAMPLES:g} s")
+        raise FieldError(
+            "sample", spacing, f"a time of at least {exactly(duration / MAX_SAMPLES)} s"
+        )
     spacings = math.floor(duration / spacing * (1 + 1e-12))  # in spite of rounding errors
     times: Floats = np.arange(spacings + 1.0) * spacing
     return times

@@ -26,6 +26,7 @@ from xml.parsers import expat
 
 import numpy as np
 
+from vegasmodel.fields.errors import exactly
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.sizes import HEADERS
@@ -200,7 +201,7 @@ class _Document:
         sent = stats["txPackets"]
         for what in ("rxPackets", "lostPackets"):
             if stats[what] > sent:
-                self._fail(f"{stats[what]:g}", f"{what} of at most the {sent:g} sent")
+                self._fail(f"{exactly(stats[what])}", f"{what} of at most the {exactly(sent)} sent")
 
     def _text(self, attributes: dict[str, str], name: str, longest: int) -> str:
         """The attribute ``name``, of at most ``longest`` characters; "?" if it is missing."""
@@ -222,7 +223,7 @@ class _Document:
         value = float(found[1]) * (_UNITS[found[2]] if seconds else 1.0) if found else math.nan
         if not 0 <= value <= high or (found and found[2] and not seconds):
             kind = 'a time such as "+7.2e+08ns"' if seconds else "a number"
-            self._fail(text[:60], f"{name}, {kind} from 0 to {high:g}")
+            self._fail(text[:60], f"{name}, {kind} from 0 to {exactly(high)}")
         return value
 
 

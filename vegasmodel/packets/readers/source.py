@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from vegasmodel.fields.errors import exactly
 from vegasmodel.fields.toml_file import piped
 from vegasmodel.packets.trace import TraceError
 
@@ -96,5 +97,5 @@ class Source:
         except ValueError:
             self.fail(f"line {line}", text[:60], f"{what}, a number")
         if not low <= value <= high:
-            self.fail(f"line {line}", text[:60], f"{what} from {low:g} to {high:g}")
+            self.fail(f"line {line}", text[:60], f"{what} from {exactly(low)} to {exactly(high)}")
         return value
