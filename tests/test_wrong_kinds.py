@@ -73,6 +73,38 @@ def test_a_number_too_large_for_a_float_is_one_line() -> None:
         vm.equilibrium.queueing_delay([large], [0.0], 100.0)
 
 
+@pytest.mark.parametrize(
+    ("ask", "field"),
+    [
+        (lambda span: vm.Flow("vegas", span), "rtt"),
+        (lambda span: vm.Flow("vegas", 0.1, count=span), "count"),
+        (lambda span: SCENARIO.replace({"flow.start": span}), "flow.start"),
+        (lambda span: vm.basins(SCENARIO, "minicycle", phase=span), "phase"),
+        (lambda span: vm.batch([SCENARIO], "minicycle", threads=span), "threads"),
+        (lambda span: vm.equilibrium.bands.equilibria(2, 2, 0.0, span), "capacity"),
+    ],
+)
+@pytest.mark.parametrize("unit", ["ns", "ms"])
+def test_a_time_span_of_numpy_is_no_number(
+    ask: Callable[[Any], Any], field: str, unit: Any
+) -> None:
+    """1000 ns were read as 1000 s, and 1 ms was an error of Python's."""
+    with pytest.raises(vm.FieldError, match=rf"^{field}: np.timedelta64\(7,'{unit}'\) "):
+        ask(np.timedelta64(7, unit))
+
+
+def test_an_array_of_dimension_0_is_no_list() -> None:
+    """The error was Python's: iteration over a 0-d array."""
+    with pytest.raises(vm.FieldError, match=r"^scenarios: array\(1.5\) is not allowed"):
+        vm.batch(np.array(1.5), "minicycle")  # type: ignore[arg-type]
+
+
+def test_a_random_time_from_0_to_minus_0_is_0() -> None:
+    """NumPy's generator refused the range."""
+    found = vm.basins(SCENARIO, "minicycle", starts=2, phase=-0.0)
+    assert all(start.times == (0.0, 0.0) for start in found.starts)
+
+
 def test_arguments_may_be_numpy_numbers() -> None:
     """``basins`` refused ``np.int64(3)`` as a number of starts."""
     two, whole = np.int64(2), np.int32(21)

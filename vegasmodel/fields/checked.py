@@ -16,7 +16,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 from vegasmodel.fields.errors import MISSING, NO_KEY, FieldError, without_rounding_error
-from vegasmodel.fields.rules import Quantity, Rule, Unresolved, instead
+from vegasmodel.fields.rules import Quantity, Rule, Unresolved, instead, is_time_span
 
 T = TypeVar("T")
 
@@ -247,7 +247,7 @@ def check(instance: Any) -> None:
 
 def _without_numpy(value: Any) -> Any:
     """Replace NumPy's numbers and arrays by Python's, also inside a list, tuple or dictionary."""
-    if hasattr(value, "tolist"):
+    if hasattr(value, "tolist") and not is_time_span(value):
         return value.tolist()
     if isinstance(value, list):
         return [_without_numpy(each) for each in value]

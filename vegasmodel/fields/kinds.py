@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.rules import is_time_span
 
 __all__ = ["checked", "holds_bool"]
 
@@ -190,7 +191,7 @@ def _is_number(value: Any, kind: type, dtypes: str) -> bool:
     code of its dtype's kind, such as ``f`` for floats, is in ``dtypes``. An integer that is too
     large for a float is accepted only if ``kind`` is ``numbers.Integral``.
     """
-    if isinstance(value, kind):
+    if isinstance(value, kind) and not is_time_span(value):
         too_large = kind is not numbers.Integral and isinstance(value, int) and abs(value) > LARGEST
         return not isinstance(value, bool) and not too_large
     return _is_array(value, dtypes) and np.ndim(value) == 0

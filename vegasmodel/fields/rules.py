@@ -85,12 +85,20 @@ def real(value: Any) -> float:
 
     Returns NaN if the value is not a real number or is too large for a float.
     """
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or is_time_span(value):
         return math.nan
     try:
         return float(value)
     except OverflowError:
         return math.nan
+
+
+def is_time_span(value: object) -> bool:
+    """Whether the value is a time span of NumPy, ``numpy.timedelta64``, or an array of them.
+
+    Python takes it for a whole number: that of its unit, such as 80000000 for 80 ms in ns.
+    """
+    return getattr(getattr(value, "dtype", None), "kind", "") == "m"
 
 
 class Rule(Protocol):
@@ -258,6 +266,7 @@ class Integer(AsItIs):
         if (
             isinstance(value, bool)
             or not isinstance(value, (int, numbers.Integral))
+            or is_time_span(value)
             or not self.low <= int(value) <= self.high
         ):
             raise FieldError(where, value, f"a whole number from {self.low} to {self.high}")
@@ -342,10 +351,11 @@ class Texts:
 def listed(value: object, where: str, what: str) -> list[Any]:
     """Convert ``value``, such as a tuple, to a list.
 
-    Raises ``FieldError`` if ``value`` is text or is not iterable. The message names the field,
-    ``where``, and says that the field must be a list of ``what``.
+    Raises ``FieldError`` if ``value`` is text, is not iterable, or is an array of dimension 0. The
+    message names the field, ``where``, and says that the field must be a list of ``what``.
     """
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    single = isinstance(value, str) or getattr(value, "ndim", 1) == 0
+    if single or not isinstance(value, Iterable):
         raise FieldError(where, value, f"a list of {what}")
     return list(value)
 

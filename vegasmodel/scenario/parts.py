@@ -82,7 +82,8 @@ def warn_of_ms(rtt: object, depth: int) -> None:
     because times that a program computes or converts from text are floats. ``depth`` is the number
     of calls from here to the user's line, which the warning names.
     """
-    if isinstance(rtt, numbers.Integral) and int(rtt) >= LONG_RTT:
+    whole = isinstance(rtt, numbers.Integral) and not rules.is_time_span(rtt)
+    if whole and int(rtt) >= LONG_RTT:  # type: ignore[call-overload]
         warnings.warn(f"rtt: {rtt} means {rtt} s; write '{rtt} ms' or '{rtt} s'", stacklevel=depth)
 
 

@@ -118,6 +118,7 @@ def starts(
     longest = max(member.rtt for member in members)
     phase = longest if phase is None else phase
     Quantity("time", high=scenario.run.duration).check(phase, "phase")
+    phase = abs(phase)  # -0.0 is allowed, but is no end of a range that begins at 0
     Boolean().check(order, "order")
     if windows is None:
         product = min(link.capacity for link in scenario.links) * longest  # bandwidth times delay
