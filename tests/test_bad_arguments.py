@@ -15,7 +15,7 @@ from vegasmodel import stacks
 BASE = vm.Scenario(
     [vm.Link(1000.0, buffer=20.0)],
     [vm.Flow("vegas", 0.05, alpha=3.0, beta=3.0), vm.Flow("reno", 0.05)],
-    run=vm.Run(30.0),
+    run=vm.Run(duration=30.0),
 )
 E = vm.equilibrium
 TWO, THREE = np.array([0.5, 0.6]), np.array([0.5, 0.6, 0.7])
@@ -151,7 +151,7 @@ def test_a_list_is_an_array_where_another_kind_may_stand_as_well() -> None:
     """The compiler's own error of many lines: a list reached compiled code."""
     from vegasmodel.engines.fluid import continuous
 
-    pair = vm.Scenario([vm.Link(400.0)], [vm.Flow("vegas", 0.1, count=2)], run=vm.Run(5.0))
+    pair = vm.Scenario([vm.Link(400.0)], [vm.Flow("vegas", 0.1, count=2)], run=vm.Run(duration=5.0))
     given: Any = [5.0, 5.0]
     one, other = (continuous.run(pair, starts=x) for x in (given, np.array(given)))
     assert np.array_equal(one.window, other.window)
@@ -328,7 +328,7 @@ def test_absurd_sizes_are_one_line() -> None:
     from vegasmodel.packets import ns2_trace
 
     many, engines, symbolic = 10**12, vm.engines, vm.symbolic
-    pair = vm.Scenario([vm.Link(400.0)], [vm.Flow("vegas", 0.1, count=2)], run=vm.Run(5.0))
+    pair = vm.Scenario([vm.Link(400.0)], [vm.Flow("vegas", 0.1, count=2)], run=vm.Run(duration=5.0))
     wrong: Any
     for wrong, name in (
         (lambda: E.arrivals.bonald(many, 3.0, 9.0), "n"),
@@ -364,7 +364,7 @@ def test_absurd_sizes_are_one_line() -> None:
 def test_starts_and_samples_of_a_simulator_fit_its_flows() -> None:
     """The errors were the compiler's, or NumPy's index out of range."""
     rounds, continuous = vm.engines.rounds.run, vm.engines.fluid.continuous
-    pair = vm.Scenario([vm.Link(400.0)], [vm.Flow("vegas", 0.1, count=2)], run=vm.Run(5.0))
+    pair = vm.Scenario([vm.Link(400.0)], [vm.Flow("vegas", 0.1, count=2)], run=vm.Run(duration=5.0))
     three = np.zeros(3)
     wrong: Any
     for wrong, name in (

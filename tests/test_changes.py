@@ -10,7 +10,7 @@ import vegasmodel as vm
 BASE = vm.Scenario(
     [vm.Link(1000.0, buffer=20.0)],
     [vm.Flow("vegas", 0.05, alpha=3.0, beta=3.0), vm.Flow("reno", 0.05)],
-    run=vm.Run(30.0),
+    run=vm.Run(duration=30.0),
 )
 
 
@@ -79,7 +79,7 @@ def test_a_change_of_one_group_comes_before_that_of_all() -> None:
     [
         ({"link.queue": vm.Red(1.0, 2.0), "link.queue.weight": 0.01}, {}),
         ({"link": [vm.Link(5.0)], "link.buffer": 3.0}, {}),
-        ({"run.seed": 3}, {"run": vm.Run(9.0)}),
+        ({"run.seed": 3}, {"run": vm.Run(duration=9.0)}),
         ({"name": "a"}, {"name": "b"}),
     ],
 )

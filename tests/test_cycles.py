@@ -17,7 +17,7 @@ C, T = 1080.0, 0.06
 
 def mixed(buffer: float) -> Scenario:
     flows = (exact("vegas", T, alpha=3.0, beta=3.0, decrease=0.75), exact("reno", T))
-    return Scenario((Link(C, buffer=buffer),), flows, run=Run(300.0, 100.0))
+    return Scenario((Link(C, buffer=buffer),), flows, run=Run(duration=300.0, warmup=100.0))
 
 
 def test_between_the_folds_vegas_is_cut_in_one_cycle_and_not_in_the_other() -> None:

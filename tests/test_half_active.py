@@ -20,7 +20,7 @@ LINK = vm.Link(400, buffer="40 pkt")
 WHOLE = vm.Flow("reno", "100 ms", name="whole", max_window=4, send_jitter=0.0)
 HALF = vm.Flow("reno", "100 ms", name="half", max_window=4, send_jitter=0.0, start="120 s")
 EARLY = vm.Flow("reno", "100 ms", name="early", max_window=4, send_jitter=0.0, stop="10 s")
-TIMES = vm.Run("220 s", "20 s")
+TIMES = vm.Run(duration="220 s", warmup="20 s")
 
 
 def _trace(scenario: vm.Scenario) -> vm.Prediction:
@@ -49,7 +49,7 @@ def ask(request: pytest.FixtureRequest) -> Callable[[vm.Scenario], vm.Prediction
 def test_shares_count_from_the_start_that_was_drawn(model: str) -> None:
     """Each run draws how much later than 120 s the second flow starts, uniformly up to 90 s."""
     flows = [dataclasses.replace(flow, variant="ns2") for flow in (WHOLE, HALF)]
-    times = vm.Run("220 s", "20 s", start_jitter="90 s", runs=40)
+    times = vm.Run(duration="220 s", warmup="20 s", start_jitter="90 s", runs=40)
     found = vm.predict(vm.Scenario([LINK], flows, run=times), model)
     assert found.throughput == pytest.approx([40.0, 40.0], rel=0.01)  # while it is active
     whole = 200.0 - 70.0**2 / (2.0 * 90.0)  # the first one starts after the warm-up in 7 of 9 runs

@@ -105,7 +105,7 @@ def test_design_says_how_many_scenarios_are_computed(model: str) -> None:
     queue = {"discipline": "red", "min_threshold": 5, "max_threshold": 15}
     links = [vm.Link("1000 pkt/s", buffer="20 pkt", queue=vm.Red(**queue))]
     flows = [vm.Flow("vegas", "60 ms", alpha=3, beta=3), vm.Flow("reno", "60 ms")]
-    case = Scenario(links, flows, run=vm.Run("30 s", "10 s", runs=1))
+    case = Scenario(links, flows, run=vm.Run(duration="30 s", warmup="10 s", runs=1))
     found = []
     question = (case, "link.queue.max_probability", "share:vegas=0.5", model)
     lines = [x for x in watched(lambda: found.append(vm.design(*question, verify=()))) if x]
@@ -167,7 +167,7 @@ def test_the_line_says_that_a_law_of_the_user_is_compiled(monkeypatch: pytest.Mo
 def test_a_search_for_a_steady_state_has_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is a line even while the simulator is compiled, before any run begins."""
     flows = [vm.Flow(law, "80 ms", variant="ns2", send_jitter=0.0) for law in ("vegas", "reno")]
-    case = vm.Scenario([vm.Link(400.0, buffer=20.0)], flows, run=vm.Run(30.0, 10.0))
+    case = vm.Scenario([vm.Link(400.0, buffer=20.0)], flows, run=vm.Run(duration=30.0, warmup=10.0))
     seen: list[str] = []
     search = cycle.limit_cycle
 

@@ -121,7 +121,7 @@ def test_a_start_at_the_end_of_the_run_is_named_as_the_start() -> None:
     with pytest.raises(
         vm.FieldError, match=r"^flow 1, start: '60 s' is not allowed; less than 60 s"
     ):
-        Scenario([Link(100.0)], [flow], run=Run(60.0, 20.0))
+        Scenario([Link(100.0)], [flow], run=Run(duration=60.0, warmup=20.0))
     late = Flow("reno", 0.1, start=59.9)
     assert Scenario([Link(100.0)], [late], run=Run(60.0, 20.0)).members[0].stop == 60.0
 

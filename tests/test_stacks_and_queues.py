@@ -153,7 +153,7 @@ def test_fluid_and_rounds_count_the_same_room(buffer: float, queue: object, room
     """In ns-2: whole packets, and at a drop-tail queue one of them is in transmission."""
     flows = (vm.Flow("vegas", 0.08, variant="ns2"), vm.Flow("newreno", 0.08, variant="ns2"))
     link = vm.Link(1000.0, buffer=buffer, queue=queue)
-    s = vm.Scenario((link,), flows, run=vm.Run(20.0, 5.0))
+    s = vm.Scenario((link,), flows, run=vm.Run(duration=20.0, warmup=5.0))
     assert float(routes(s, list(s.members), 0.01).links[0]["buffer"]) == room
     assert one_run.march_arguments(s, senders.senders(s))[0].room == room
 

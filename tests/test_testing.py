@@ -81,7 +81,7 @@ def test_packets_count_as_late_as_their_way_back_takes() -> None:
             vm.Flow("reno", 0.1, name="near", max_window=30.0),
             vm.Flow("reno", 0.3, name="far", max_window=7.0),
         ],
-        run=vm.Run("20 s", warmup="10 s"),
+        run=vm.Run(duration="20 s", warmup="10 s"),
     )
     for model, packets in (("fluid", 3.0), ("rounds", 60.0), ("ns2", 60.0), ("bands", 3.0)):
         (found,) = invariants.counting(vm.Prediction(model, s, np.array([50.0, 50.0])))
@@ -102,7 +102,7 @@ def test_a_receiver_holds_back_packets_that_count_later() -> None:
             vm.Flow("reno", 0.1, count=2, delayed_ack=True, max_window=5.0),
             vm.Flow("newreno", 0.1),
         ],
-        run=vm.Run("20 s", warmup="10 s"),
+        run=vm.Run(duration="20 s", warmup="10 s"),
     )
     none = {"behind_holes": [0.0, 0.0, 0.0]}
     slow = dataclasses.replace(scenario.flows[1], access=50.0)
@@ -120,7 +120,7 @@ def test_a_link_with_delayed_acks_and_slow_receivers_keeps_the_invariants() -> N
         vm.Flow("tahoe", "378.8 ms", name="slow", count=2, access=49.755887832187305, **both),
     ]
     link = vm.Link(64.98401587138393, buffer=461.0)
-    run = vm.Run(20.0, warmup=5.0, seed=340, runs=1)
+    run = vm.Run(duration=20.0, warmup=5.0, seed=340, runs=1)
     found = vm.predict(vm.Scenario([link], flows, run=run), "rounds")
     more = (found.utilization[0] - 1.0) * 15.0 * link.capacity
     assert more > 3 + 1 + link.capacity * (0.3819 - 0.3788)  # else it would show nothing
@@ -137,7 +137,7 @@ def test_a_lost_retransmission_holds_back_more_than_the_path_and_its_buffer() ->
         vm.Flow("newreno", 0.13, variant="ns2"),
     ]
     link = vm.Link(400.0, buffer=100.0, queue=vm.Red(5.0, 15.0))
-    s = vm.Scenario([link], flows, run=vm.Run(90.0, 60.0, runs=3, seed=10))
+    s = vm.Scenario([link], flows, run=vm.Run(duration=90.0, warmup=60.0, runs=3, seed=10))
     found = vm.predict(s, "rounds")
     behind = sum(found.extra["behind_holes"])
     assert behind > 400.0 * 0.13 + 100.0
@@ -148,7 +148,7 @@ def test_a_lost_retransmission_holds_back_more_than_the_path_and_its_buffer() ->
 def test_with_infinite_buffers_the_warmup_bounds_what_counts_late() -> None:
     """An infinite bound would check nothing: 2 s of warm-up at 100 pkt/s are 200 packets."""
     flows = [vm.Flow("reno", 0.1), vm.Flow("vegas", 0.1, direction="reverse")]
-    s = vm.Scenario([vm.Link(100.0, loss=0.01)], flows, run=vm.Run("22 s", warmup="2 s"))
+    s = vm.Scenario([vm.Link(100.0, loss=0.01)], flows, run=vm.Run(duration="22 s", warmup="2 s"))
     for model in ("rounds", "ns2"):
         (found,) = invariants.counting(vm.Prediction(model, s, np.array([50.0, 50.0])))
         assert found == pytest.approx((3 + 200) / 2000)
@@ -161,7 +161,7 @@ def test_a_far_flow_that_leads_first_adds_to_a_near_one_that_leads_last() -> Non
     s = vm.Scenario(
         [vm.Link(200.0, buffer=250.0)],
         [vm.Flow("reno", 0.25, variant="linux"), vm.Flow("cubic", 0.056, variant="linux")],
-        run=vm.Run("65 s", warmup="5 s", runs=1),
+        run=vm.Run(duration="65 s", warmup="5 s", runs=1),
     )
     found = vm.predict(s, "rounds")
     assert found.utilization[0] > 1.0 + 3.5 / (60 * 200.0)  # else it would show nothing

@@ -28,7 +28,7 @@ def test_text_stands_for_the_numbers_it_says() -> None:
     assert link.capacity == 2500.0  # 10e6 bit/s over 4000 bit
     assert (vegas.rtt, vegas.start, reno.rtt) == (0.04, 2.0, 0.1)
     assert vegas.max_window == 60.0
-    assert MIXED.run == vm.Run(60.0, 10.0)
+    assert MIXED.run == vm.Run(duration=60.0, warmup=10.0)
 
 
 def test_whole_numbers_and_text_give_one_fingerprint() -> None:
@@ -137,7 +137,7 @@ def test_every_kind_of_key_can_be_replaced() -> None:
     s = MIXED.replace({"link.queue": vm.RateDelay(), "run.seed": 7, "flow.class": "rate"}, name="n")
     assert (s.run.seed, s.name, {f.service for f in s.flows}) == (7, "n", {"rate"})
     assert s.replace({"link.bottleneck.queue.k": 2.0}).links[0].queue == vm.RateDelay(2.0)
-    assert s.replace(run=vm.Run(9.0, 1.0)).run.duration == 9.0
+    assert s.replace(run=vm.Run(duration=9.0, warmup=1.0)).run.duration == 9.0
     dotted = MIXED.replace({"flow.vegas.name": "a.b"})
     assert dotted.replace({"flow.a.b.alpha": 2}).flows[0].alpha == 2.0
 

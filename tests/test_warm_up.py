@@ -77,7 +77,7 @@ def test_a_buffer_that_cannot_fill_within_the_warm_up_is_named():
         (51_000, {"flow.reno.initial_window": 2000}, False),
     ):
         link = vm.Link("500 pkt/s", buffer=buffer)
-        run = vm.Run("300 s", "100 s")
+        run = vm.Run(duration="300 s", warmup="100 s")
         slip = settles(vm.Scenario([link], flows, run=run).replace(flow))
         said = "cannot be full by the end of the warm-up" in slip.detail
         assert said is late, (buffer, flow)

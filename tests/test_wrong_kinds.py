@@ -30,14 +30,14 @@ def test_numpy_numbers_are_numbers() -> None:
         vm.Flow("vegas", np.float64(0.25), count=np.int64(2), delayed_ack=np.bool_(True)),
         vm.Flow("reno", vm.Uniform(np.float32(0.25), np.array(0.5)), alpha=np.float64(2.0)),
     ]
-    times = vm.Run(np.int32(60), np.float64(20.0), seed=np.int64(3))
+    times = vm.Run(duration=np.int32(60), warmup=np.float64(20.0), seed=np.int64(3))
     plain = vm.Scenario(
         [vm.Link(1000, buffer=20)],
         [
             vm.Flow("vegas", 0.25, count=2, delayed_ack=True),
             vm.Flow("reno", vm.Uniform(0.25, 0.5), alpha=2),
         ],
-        run=vm.Run(60, 20, seed=3),
+        run=vm.Run(duration=60, warmup=20, seed=3),
     )
     made = vm.Scenario([link], flows, run=times)
     assert made == plain
@@ -117,7 +117,7 @@ def test_arguments_may_be_numpy_numbers() -> None:
 def test_a_run_needs_no_warmup() -> None:
     """The default never ends after the run, and is part of neither the file nor the repr."""
     run = vm.Run(duration="60 s")
-    assert (run.warmup, vm.Run().warmup, vm.Run("6000 s").warmup) == (20.0, 200.0, 200.0)
+    assert (run.warmup, vm.Run().warmup, vm.Run(duration="6000 s").warmup) == (20.0, 200.0, 200.0)
     assert repr(run) == "Run(duration='60 s')"
     short = SCENARIO.replace({"run.duration": "60 s"})
     assert "warmup" not in short.to_toml()

@@ -323,7 +323,7 @@ def test_a_threshold_that_is_no_whole_number_is_named(variant, holds):
         vm.Flow("vegas", "60 ms", alpha=2.5, beta=2.5, variant=variant),
         vm.Flow("reno", "60 ms"),
     ]
-    run = vm.Run(30.0, 10.0, runs=2)
+    run = vm.Run(duration=30.0, warmup=10.0, runs=2)
     scenario = vm.Scenario([vm.Link("1080 pkt/s", buffer=20)], pair, run=run)
     for model in ("rounds", "fluid"):
         said = {a.name: a for a in vm.predict(scenario, model).assumptions}
@@ -347,7 +347,7 @@ def behind_access(access: str | None) -> vm.Scenario:
     """SACK, with this ``access``, and three Reno flows at a buffer that overflows often."""
     sack = vm.Flow("sack", "57 ms", variant="ns2", access=access)
     reno = vm.Flow("reno", "57 ms", count=3, start="0.5 s", variant="ns2")
-    run = vm.Run(400.0, 100.0, runs=3, start_jitter=0.5)
+    run = vm.Run(duration=400.0, warmup=100.0, runs=3, start_jitter=0.5)
     return vm.Scenario([vm.Link("60 pkt/s", buffer=24)], [sack, reno], run=run)
 
 
@@ -394,7 +394,7 @@ def test_a_motion_without_chance_may_depend_on_estimates(
         Flow("vegas", rtt, alpha=1.0, beta=3.0, start=0.71, variant="ns2", send_jitter=0.0),
         Flow("sack", rtt, start=0.47, variant="ns2", send_jitter=0.0),
     )
-    exact = Scenario((Link(capacity, buffer=buffer),), flows, run=Run(200.0, 60.0))
+    exact = Scenario((Link(capacity, buffer=buffer),), flows, run=Run(duration=200.0, warmup=60.0))
     estimated = replace(exact, estimated_from="run.tr")
     [said] = [
         note.holds

@@ -35,6 +35,6 @@ def test_a_flow_alone_waits_behind_its_own_packets(
     """``there``: the mean RTT in ns-2, s, a mean of 2 or 3 runs of 150 or 300 s."""
     link = Link(f"{capacity} pkt/s", buffer=buffer, loss=loss)
     flow = Flow(law, f"{rtt} s", variant="ns2", **keys)
-    found = predict(Scenario((link,), (flow,), run=Run("300 s", runs=2)), "random-loss")
+    found = predict(Scenario((link,), (flow,), run=Run(duration="300 s", runs=2)), "random-loss")
     assert not found.broken
     assert found.rtt_mean[0] == pytest.approx(there, rel=0.04)

@@ -30,7 +30,7 @@ def test_the_first_windows_must_fit_into_a_round_trip(
     In ns-2 the queue is longer as soon as the first windows exceed what the link sends in an RTT.
     """
     flow = Flow("vegas", rtt, count=count, initial_window=first, alpha=2, beta=2, variant="ns2")
-    case = Scenario((Link(f"{capacity} pkt/s"),), (flow,), run=Run("60 s", runs=3))
+    case = Scenario((Link(f"{capacity} pkt/s"),), (flow,), run=Run(duration="60 s", runs=3))
     found = predict(case, model)
     assert found.queue_mean[0] == pytest.approx(2.0 * count)
     assert (abs(found.queue_mean[0] / queue - 1.0) < 0.1) == holds

@@ -6,7 +6,7 @@ import pytest
 
 from vegasmodel import Flow, Link, Prediction, Run, Scenario, predict
 
-RUN = Run("60 s", runs=2)
+RUN = Run(duration="60 s", runs=2)
 NS2_FAST = 892.0  # pkt/s in ns-2, with waits of up to 8 ms at 2000 pkt/s
 
 
@@ -58,7 +58,7 @@ def test_random_loss(wait: str | None, ns2: float, holds: bool) -> None:
     """At 218 pkt/s, up to 6.5 packets collect in 30 ms."""
     flow = Flow("vegas", "100 ms", alpha=2, beta=2, send_jitter=wait, variant="ns2")
     link = Link("500 pkt/s", buffer=60, loss=0.005)
-    found = predict(Scenario((link,), (flow,), run=Run("160 s", runs=4)), "random-loss")
+    found = predict(Scenario((link,), (flow,), run=Run(duration="160 s", runs=4)), "random-loss")
     assert (abs(found.throughput[0] / ns2 - 1.0) < 0.1) == holds
     assert _holds(found) is holds
 

@@ -155,7 +155,7 @@ def test_a_single_run_that_depends_on_chance_says_so(
         vm.Flow("vegas", 0.06, variant="ns2"),
         vm.Flow("reno", 0.06, name="web", size=30.0, arrivals=vm.Poisson(2.0)),
     )
-    case = vm.Scenario((vm.Link(1000.0, buffer=20),), flows, run=vm.Run(60.0, 20.0))
+    case = vm.Scenario((vm.Link(1000.0, buffer=20),), flows, run=vm.Run(duration=60.0, warmup=20.0))
     (tmp_path / "web.toml").write_text(case.to_toml())
     assert run(["predict", str(tmp_path / "web.toml"), "--model", "rounds"]) == 0
     assert "rounds: enough-runs is not known: one run" in capsys.readouterr().out

@@ -328,7 +328,7 @@ def test_delayed_acks_hardly_slow_a_window_of_linux(law):
     def rate(variant, delayed, model="random-loss"):
         flow = vm.Flow(law, "80 ms", variant=variant, delayed_ack=delayed)
         link = vm.Link("4000 pkt/s", buffer=80, loss=0.002)
-        run = vm.Run("200 s", "50 s", runs=2)
+        run = vm.Run(duration="200 s", warmup="50 s", runs=2)
         return vm.predict(vm.Scenario([link], [flow], run=run), model).throughput[0]
 
     assert rate("linux", True) == pytest.approx(rate("linux", True, "rounds"), rel=0.1)
@@ -370,7 +370,7 @@ def _broken(scenario):
 def test_random_losses_that_are_too_few_for_a_mean_are_told():
     """NewReno over a satellite gets 3.3 packets/s in ns-2: it repairs its first slow start."""
     link = vm.Link("5 Mbit/s", buffer="2 BDP", loss=1e-4)
-    run = vm.Run("400 s", "120 s")
+    run = vm.Run(duration="400 s", warmup="120 s")
     s = vm.Scenario([link], [vm.Flow("newreno", "600 ms")], run=run)
     assert _broken(s) == {"settles-in-time"}
     long = {"run.duration": "3000 s", "run.warmup": "1000 s"}

@@ -262,5 +262,5 @@ def test_the_last_packet_of_an_odd_window_waits_for_its_delayed_ack(
     """
     flow = Flow("reno", rtt, variant="ns2", delayed_ack=True, max_window=max_window)
     link = Link(625.0, buffer=60.0, queue=Red(30.0, 50.0))
-    found = vm.predict(Scenario((link,), (flow,), run=Run(60.0, 20.0)), model)
+    found = vm.predict(Scenario((link,), (flow,), run=Run(duration=60.0, warmup=20.0)), model)
     np.testing.assert_allclose(found.throughput, [measured], rtol=0.05)

@@ -97,7 +97,7 @@ def test_jax_finds_the_end_of_a_slow_start_within_its_usual_step():
 
     The other flow then sends less when the late one measures its baseRTT.
     """
-    link, run = vm.Link(318.0, buffer=30.0), vm.Run(40.0, 20.0)
+    link, run = vm.Link(318.0, buffer=30.0), vm.Run(duration=40.0, warmup=20.0)
     both = {"alpha": 2, "beta": 2}
     flows = (
         vm.Flow("vegas", 0.0719, name="late", start=2.584, **both),

@@ -136,7 +136,7 @@ def test_backlogs_that_differ_by_the_start_alone_are_told():
         Flow("vegas", rtt, alpha=low, beta=high, count=n, name=f"v{i}", send_jitter=0.0)
         for i, (rtt, low, high, n) in enumerate(kinds)
     )
-    s = Scenario((Link(2881.0, buffer=308.0),), flows, run=Run(110.0, 40.0))
+    s = Scenario((Link(2881.0, buffer=308.0),), flows, run=Run(duration=110.0, warmup=40.0))
     fluid, rounds = vm.predict(s, "fluid"), vm.predict(s, "rounds")
     assert np.abs(fluid.throughput - rounds.throughput).max() > 0.2 * rounds.throughput.mean()
     assert [a.name for a in fluid.assumptions if a.holds is False] == ["narrow-band"]

@@ -35,7 +35,7 @@ def orders(draw: st.DrawFn) -> tuple[Scenario, list[int]]:
     red = Red(min_threshold=2.0, max_threshold=6.0)
     queue, loss = draw(st.sampled_from(((DropTail(), 0.0), (red, 0.0), (DropTail(), 0.01))))
     link = Link(capacity, buffer=draw(st.sampled_from((8.0, 25.0))), queue=queue, loss=loss)
-    scenario = Scenario((link,), tuple(flows), run=Run(20.0, 5.0, runs=1))
+    scenario = Scenario((link,), tuple(flows), run=Run(duration=20.0, warmup=5.0, runs=1))
     return scenario, draw(st.permutations(range(n)))
 
 

@@ -108,7 +108,7 @@ def test_a_packet_may_arrive_in_the_midst_of_anothers_burst() -> None:
     alike = exact("reno", 0.1, variant="ns2", access=400.0, name="burst")
     burst = replace(alike, size=40.0, initial_window=40.0)
     late = replace(alike, size=1.0, start=0.05125, name="late")
-    out = run(Scenario((Link(100.0),), (burst, late), run=Run(2.0, 0.0)))
+    out = run(Scenario((Link(100.0),), (burst, late), run=Run(duration=2.0, warmup=0.0)))
     took = out.flows["rtt_total"] / out.flows["rtt_packets"]
     assert took[1] == pytest.approx(0.1 + (21.0 - 5.125) / 100.0, abs=1e-9)
 
@@ -137,10 +137,10 @@ def test_loss_based_sources_run_where_the_others_do() -> None:
 def test_a_mean_where_chance_has_a_part() -> None:
     red = Link(300.0, buffer=40.0, queue=Red(5.0, 15.0))
     flows = (exact("vegas", 0.08, variant="ns2"), exact("newreno", 0.1, start=1.0))
-    several = answer(Scenario((red,), flows, run=Run(60.0, 20.0)))
+    several = answer(Scenario((red,), flows, run=Run(duration=60.0, warmup=20.0)))
     assert 3 <= several.extra["runs"] <= 20
     assert several.throughput_se is not None
-    calm = answer(Scenario((Link(300.0),), flows[:1], run=Run(60.0, 20.0)))
+    calm = answer(Scenario((Link(300.0),), flows[:1], run=Run(duration=60.0, warmup=20.0)))
     assert calm.extra["runs"] == 1
 
 
@@ -158,7 +158,7 @@ def test_a_round_trip_costs_a_bounded_number_of_events(capacity: float) -> None:
     """The number does not depend on the packets: 12.5 or a million per round trip here."""
     link = Link(capacity, buffer=round(capacity * 0.05))
     pair = (exact("vegas", 0.1, variant="ns2"), exact("reno", 0.1, variant="ns2"))
-    out = run(Scenario((link,), pair, run=Run(500.0, 50.0)), parts=8)
+    out = run(Scenario((link,), pair, run=Run(duration=500.0, warmup=50.0)), parts=8)
     rounds = 2 * 500.0 / 0.1
     assert out.events < 2 * 8 * rounds
 
@@ -248,7 +248,7 @@ def test_runs_of_flows_that_arrive_at_random_are_as_many_as_asked() -> None:
 def test_waiting_packets_are_their_rate_times_their_wait(n: int, capacity: float, rtt: float):
     """Little's law; the packet in transmission does not wait, and its time is part of the RTT."""
     flows = tuple(exact("vegas", rtt, name=f"flow-{i}", variant="ns2") for i in range(n))
-    case = Scenario((Link(capacity, buffer=100.0),), flows, run=Run(60.0, 20.0))
+    case = Scenario((Link(capacity, buffer=100.0),), flows, run=Run(duration=60.0, warmup=20.0))
     found = answer(case, runs=1)
     wait = np.asarray(found.rtt_mean) - rtt
     assert np.asarray(found.queue_mean)[0] == pytest.approx(wait @ found.throughput, abs=0.01)
@@ -368,7 +368,7 @@ def test_a_queue_without_end_delivers_no_more_than_the_link_serves(rtt):
 def test_the_window_includes_what_duplicate_acks_add() -> None:
     """As its docstring says.  80 packets fill the link, and 20 the buffer: SACK has no more."""
     flow = Flow("reno", "80 ms", name="one", variant="ns2", send_jitter=0.0)
-    case = Scenario([Link(1000.0, buffer=20.0)], [flow], run=Run(60.0, 10.0))
+    case = Scenario([Link(1000.0, buffer=20.0)], [flow], run=Run(duration=60.0, warmup=10.0))
     most = {}
     for law in ("reno", "sack"):
         paths = simulate(case.replace({"flow.one.law": law}), "rounds", samples=6001)

@@ -15,7 +15,7 @@ from vegasmodel.engines.rounds.run import run
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 LAWS = ("vegas", "reno", "newreno", "sack", "cubic")
-SPAN = Run(60.0, 20.0)
+SPAN = Run(duration=60.0, warmup=20.0)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -51,7 +51,7 @@ def test_the_window_that_the_path_does_not_hold_waits_at_the_access_link(
 def test_packets_of_a_burst_follow_one_another_over_the_access_link() -> None:
     """Packet k of the first 8 has an RTT of T + k/100 s; over a fast link it would be k/1000 s."""
     flow = exact("reno", 0.2, variant="ns2", access=100.0, initial_window=8, size=8)
-    out = run(Scenario((Link(1000.0, buffer=40.0),), (flow,), run=Run(5.0, 0.0)))
+    out = run(Scenario((Link(1000.0, buffer=40.0),), (flow,), run=Run(duration=5.0, warmup=0.0)))
     took = out.flows["rtt_total"] / out.flows["rtt_packets"]
     assert took == pytest.approx(0.2 + 3.5 / 100.0, abs=1e-9)
     assert out.flows["finished"] == pytest.approx(0.2 + 7.0 / 100.0, abs=1e-9)
@@ -63,7 +63,7 @@ def test_what_is_sent_during_a_burst_waits_behind_the_burst() -> None:
     The RTTs are 0.05, 0.06, ... 0.34 s, and then 0.3 s: 30 packets are served in a round trip.
     """
     flow = exact("reno", 0.05, variant="ns2", access=100.0, initial_window=30, max_window=30)
-    out = run(Scenario((Link(1000.0, buffer=40.0),), (flow,), run=Run(1.0, 0.0)))
+    out = run(Scenario((Link(1000.0, buffer=40.0),), (flow,), run=Run(duration=1.0, warmup=0.0)))
     rtts = [0.05 + 0.01 * k for k in range(30)] + [0.3] * 66
     assert out.flows["delivered"] == pytest.approx(len(rtts), abs=1.0)
     assert out.flows["rtt_total"] == pytest.approx(sum(rtts), abs=0.3)
@@ -92,7 +92,7 @@ def test_an_access_link_is_like_a_link_that_no_other_flow_crosses(access: float)
     middle, wait = Link(500.0, buffer=20.0, name="middle"), 2e-3
     slow = Flow("reno", 0.09, variant="ns2", access=access, send_jitter=wait)
     fast = Flow("vegas", 0.13, variant="ns2", access=1e9, send_jitter=wait, path=("middle",))
-    one = Scenario((middle,), (slow, fast), run=Run(80.0, 20.0))
+    one = Scenario((middle,), (slow, fast), run=Run(duration=80.0, warmup=20.0))
     leg = (slow.rtt - one.transmission(slow)) / 4.0
     first, last = (Link(access, delay=leg, name=name) for name in ("first", "last"))
     plain = dataclasses.replace(slow, access=1e9, rtt=slow.rtt + 1e-8)
@@ -141,7 +141,7 @@ def test_a_syn_is_lost_at_the_full_bottleneck_behind_a_slow_access_link(
     """Of the other flow's 21 packets 19 wait and one is in transmission; the buffer is for 20."""
     full = exact("reno", 0.0205, variant="ns2", max_window=21.0, access=1e6)
     late = exact("reno", 0.3, variant="ns2", start=20.0, access=access, name="late", size=5)
-    link, span = Link(100.0, buffer=20.0), Run(22.0, 0.0, ns2_defaults="2.35")
+    link, span = Link(100.0, buffer=20.0), Run(duration=22.0, warmup=0.0, ns2_defaults="2.35")
     out = run(Scenario((link,), (full, late), run=span))
     assert out.flows["sent"][1] == 0.0
     alone = run(Scenario((link,), (late,), run=span))
@@ -185,7 +185,7 @@ def test_as_in_ns2(
     made = tuple(
         Flow(law, rtt, variant="ns2", access=access, name=law) for law, rtt, access in flows
     )
-    span = Run(90.0, 30.0, runs=40, start_jitter=0.5)
+    span = Run(duration=90.0, warmup=30.0, runs=40, start_jitter=0.5)
     found = answer(Scenario((Link(capacity, buffer=buffer),), made, run=span))
     assert as_measured(found, rates, errors)
     spread = np.hypot(np.array(errors), np.asarray(found.throughput_se))

@@ -65,7 +65,7 @@ def test_a_flow_delivers_at_most_what_the_link_can_send(drawn: Scenario, rtt: fl
 def fast(law: str, count: int) -> Scenario:
     """1 or 2 flows whose queue at a link of 5834 pkt/s grows for as long as they send."""
     flow = exact(law, 0.036, count=count, variant="ns2")
-    return Scenario((Link(5834.19),), (flow,), run=Run(60.0, 20.0))
+    return Scenario((Link(5834.19),), (flow,), run=Run(duration=60.0, warmup=20.0))
 
 
 @pytest.mark.parametrize("law", ["reno", "cubic"])
@@ -79,7 +79,7 @@ def test_a_flow_with_a_long_queue_gets_the_capacity(law: str, count: int) -> Non
 def stopping(stop: float, warmup: float) -> Scenario:
     """Reno stops before the run ends, while a long queue of its packets waits."""
     flows = (exact("reno", 0.1, variant="ns2", stop=stop), exact("vegas", 0.1, variant="ns2"))
-    return Scenario((Link(500.0),), flows, run=Run(60.0, warmup))
+    return Scenario((Link(500.0),), flows, run=Run(duration=60.0, warmup=warmup))
 
 
 def test_packets_acknowledged_after_a_flow_has_stopped_do_not_count() -> None:
@@ -113,14 +113,14 @@ def test_a_flow_that_stops_has_the_throughput_of_ns2() -> None:
     ("law", "rtt", "more", "run_"),
     [
         ("reno", 0.4, {"max_window": 50.0}, Run(29.93, 0.0)),  # bursts, and pauses between them
-        ("reno", 0.4, {"max_window": 50.0}, Run(30.03, 10.01)),
-        ("reno", 0.4, {"max_window": 50.0, "stop": 25.07}, Run(30.0, 10.01)),
+        ("reno", 0.4, {"max_window": 50.0}, Run(duration=30.03, warmup=10.01)),
+        ("reno", 0.4, {"max_window": 50.0, "stop": 25.07}, Run(duration=30.0, warmup=10.01)),
         ("reno", 0.4, {"max_window": 50.0, "stop": 29.93}, Run(30.0, 10.01)),  # just before the end
         ("reno", 0.4, {}, Run(30.0, 29.95)),  # less than a packet takes to the queue
-        ("vegas", 0.25, {}, Run(12.0, 0.0)),
-        ("newreno", 0.25, {"size": 700.0}, Run(30.0, 1.0)),
+        ("vegas", 0.25, {}, Run(duration=12.0, warmup=0.0)),
+        ("newreno", 0.25, {"size": 700.0}, Run(duration=30.0, warmup=1.0)),
         ("reno", 0.25, {"stop": 7.5}, Run(12.0, 3.0)),  # the queue grows until the flow stops
-        ("cubic", 0.1, {"count": 2}, Run(20.0, 5.0)),
+        ("cubic", 0.1, {"count": 2}, Run(duration=20.0, warmup=5.0)),
     ],
 )
 def test_as_many_packets_are_counted_as_in_ns2(
@@ -142,7 +142,7 @@ def test_as_many_packets_are_counted_as_in_ns2(
 def test_a_packet_that_arrives_twice_is_acknowledged_once(law: str) -> None:
     """In slow start SACK and Tahoe lose many packets, and some arrive again after a timeout."""
     link, flow = Link(397.3, buffer=30.0), exact(law, 0.25, variant="ns2")
-    scenario = Scenario((link,), (flow,), run=Run(30.0, 0.0))
+    scenario = Scenario((link,), (flow,), run=Run(duration=30.0, warmup=0.0))
     ours, theirs = answer(scenario), ns2.run(scenario, processes=1)
     np.testing.assert_array_equal(ours.retransmits, theirs.retransmits)
     np.testing.assert_allclose(ours.acks, theirs.acks, atol=1e-6)
@@ -158,7 +158,7 @@ def test_packets_sent_in_the_warm_up_and_lost_after_it_make_no_loss_rate_above_o
         exact("reno", 0.1, variant="ns2", start=0.05, initial_window=300.0, path=("second",)),
     )
     links = (Link(100.0, "first"), Link(90.0, "second", buffer=5.0))
-    scenario = Scenario(links, flows, run=Run(4.0, 0.3, runs=1))
+    scenario = Scenario(links, flows, run=Run(duration=4.0, warmup=0.3, runs=1))
     late = run(scenario).flows[0]
     assert late["last_lost"] - late["mark_lost"] > late["last_sent"] - late["mark_sent"] > 0.0
     for found in (answer(scenario), ns2.run(scenario, processes=1)):
@@ -174,5 +174,5 @@ def test_the_last_sample_has_what_happens_at_the_end_of_the_run() -> None:
         for name, rtt, start in (("first", 0.1015625, 0.34375), ("second", 0.125, 0.5))
     ]
     flows = tuple(dataclasses.replace(flow, access=400.0) for flow in both)
-    out = run(Scenario((link,), flows, run=Run(20.0, 5.0)), parts=1, samples=101)
+    out = run(Scenario((link,), flows, run=Run(duration=20.0, warmup=5.0)), parts=1, samples=101)
     np.testing.assert_array_equal(out.per_flow[-1, :, LOST], out.flows["lost"])

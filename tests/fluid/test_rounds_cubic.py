@@ -140,7 +140,7 @@ def test_slow_start_of_cubic_ends_at_the_window_at_which_the_kernels_did(
 ) -> None:
     scenario = next(one for one in kernel_runs() if one.name == name)
     starts = start_times(scenario, number)
-    until = Run(float(starts[flow]) + seconds, 0.0)
+    until = Run(duration=float(starts[flow]) + seconds, warmup=0.0)
     flows = run(dataclasses.replace(scenario, run=until), starts=starts).flows
     assert flows["retransmits"][flow] == 0.0
     assert flows["ssthresh"][flow] == pytest.approx(kernel, abs=1.0)
@@ -266,7 +266,7 @@ def test_cubic_of_ns2_that_waits_does_not_halve_its_rate(
     If the sender paused until its window had room again, it would get 870 and 1220 packets/s.
     """
     flow = Flow("cubic", rtt, variant="ns2", send_jitter=wait)
-    run = Run(100.0, 20.0, runs=8, start_jitter=0.5)
+    run = Run(duration=100.0, warmup=20.0, runs=8, start_jitter=0.5)
     found = answer(Scenario((Link(1676.0, buffer=6.0),), (flow,), run=run)).throughput[0]
     assert found == pytest.approx(there[0], rel=0.06, abs=3.0 * there[1])
 
@@ -278,7 +278,7 @@ def test_cubic_of_ns2_grows_only_at_acks_that_find_its_window_full() -> None:
     If these ACKs grew the window, too, slow start would lose more packets: 72 would be sent again.
     """
     flow = Flow("cubic", 0.05, variant="ns2", send_jitter=0.02)
-    times = Run(25.0, 5.0, start_jitter=0.5)
+    times = Run(duration=25.0, warmup=5.0, start_jitter=0.5)
     scenario = Scenario((Link(100.0, buffer=15.0),), (flow,), run=times)
     again = [
         run(scenario, starts=start_times(scenario, k), seed=k + 1).flows["retransmits"].sum()
@@ -299,7 +299,7 @@ def test_cubic_that_waits_sends_at_each_ack_with_sack_blocks() -> None:
         Flow("vegas", 0.008, name="near", variant="ns2", alpha=1.0, beta=3.0),
         Flow("cubic", 0.4, name="far", variant="ns2"),
     )
-    scenario = Scenario((Link(1200.0, buffer=100.0),), flows, run=Run(120.0, 40.0))
+    scenario = Scenario((Link(1200.0, buffer=100.0),), flows, run=Run(duration=120.0, warmup=40.0))
     found = answer(scenario, runs=20)
     spread = np.hypot((8.9, 10.3), np.asarray(found.throughput_se))
     assert np.all(np.abs(found.throughput - np.array((205.1, 977.1))) < 3.0 * spread)
@@ -311,7 +311,7 @@ def test_windows_of_cubic_stay_whole_with_the_defaults_of_ns2_2_35() -> None:
     """ns-2's mean of 24 runs is 36.4 packets/s; with windows that are no whole numbers, 28."""
     flow = Flow("cubic", 0.1, variant="ns2")
     link = Link(1000.0, buffer=100.0, loss=0.06)
-    run = Run(100.0, 20.0, runs=16, start_jitter=0.5, ns2_defaults="2.35")
+    run = Run(duration=100.0, warmup=20.0, runs=16, start_jitter=0.5, ns2_defaults="2.35")
     found = answer(Scenario((link,), (flow,), run=run)).throughput[0]
     assert found == pytest.approx(36.4, rel=0.15)
 
@@ -389,7 +389,7 @@ def test_cubic_alone_under_red(rtt: float, measured: float, se: float) -> None:
     """
     link = Link("10 Mbit/s", buffer=50.0, delay=0.001, queue=Red(5.0, 15.0))
     flow = Flow("cubic", rtt)
-    run = Run(240.0, 50.0, start_jitter=1.0)
+    run = Run(duration=240.0, warmup=50.0, start_jitter=1.0)
     found = answer(Scenario((link,), (flow,), packet_size=1500.0, run=run), runs=6)
     assert as_measured(found, measured, se, 0.01 * measured)
 
@@ -445,6 +445,6 @@ def test_a_window_limit_ends_the_growth_of_ns2s_cubic() -> None:
     """
     flow = Flow("cubic", 0.1, variant="ns2", max_window=20)
     link = Link(1000.0, loss=0.001)
-    case = Scenario((link,), (flow,), run=Run(150.0, 50.0, runs=10))
+    case = Scenario((link,), (flow,), run=Run(duration=150.0, warmup=50.0, runs=10))
     found = answer(case).throughput
     assert found[0] == pytest.approx(192.4, rel=0.01)

@@ -26,7 +26,7 @@ def pair(capacity: float, rtt: float, buffer: float, alpha: float, law: str) -> 
     return Scenario(
         (Link(capacity, buffer=buffer),),
         (vegas, exact(law, rtt, start=0.21)),
-        run=Run(600.0, 200.0),
+        run=Run(duration=600.0, warmup=200.0),
     )
 
 
@@ -92,7 +92,7 @@ def test_sources_that_end_have_no_steady_state() -> None:
 
 def alike(law: str, n: int, rtt: float, capacity: float, buffer: float) -> Scenario:
     flows = tuple(exact(law, rtt, name=f"{law}-{k}") for k in range(n))
-    return Scenario((Link(capacity, buffer=buffer),), flows, run=Run(1000.0, 100.0))
+    return Scenario((Link(capacity, buffer=buffer),), flows, run=Run(duration=1000.0, warmup=100.0))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_source_that_waits_for_its_timer_is_waited_for() -> None:
         exact("sack", 0.026, start=4.14, variant="ns2"),
         exact("reno", 0.026, start=2.43, variant="ns2"),
     )
-    scenario = Scenario((Link(194.0, buffer=11.0),), flows, run=Run(2000.0, 100.0))
+    scenario = Scenario((Link(194.0, buffer=11.0),), flows, run=Run(duration=2000.0, warmup=100.0))
     found, long = steady(scenario), run(scenario).flows
     rates = (long["delivered"] - long["mark_delivered"]) / 1900.0
     np.testing.assert_allclose(found.throughput, rates, atol=0.01 * 194.0)
@@ -186,7 +186,7 @@ def test_what_waits_at_rest_is_what_the_engine_counts() -> None:
     vegas = tuple(
         exact("vegas", 0.08, name=f"v{i}", variant="ns2", start=5.0 * i) for i in range(3)
     )
-    scenario = Scenario((Link(500.0),), vegas, run=Run(120.0, 60.0))
+    scenario = Scenario((Link(500.0),), vegas, run=Run(duration=120.0, warmup=60.0))
     long = answer(scenario)
     assert steady(scenario).queue_mean == pytest.approx(long.queue_mean[0], abs=0.05)
 
@@ -198,7 +198,7 @@ def test_the_queue_at_rest_is_that_of_the_first_of_two_links(
     """Of 40 packets in flight, 20 wait at the link of 200 pkt/s: the empty RTT is 0.1 s."""
     links = tuple(Link(rate, f"l{i}", buffer=50.0) for i, rate in enumerate(rates))
     flow = exact("reno", 0.1, variant="ns2", max_window=40.0)
-    found = steady(Scenario(links, (flow,), run=Run(60.0, 20.0)))
+    found = steady(Scenario(links, (flow,), run=Run(duration=60.0, warmup=20.0)))
     assert found.queue_mean == pytest.approx(waiting, abs=1e-6)
 
 

@@ -20,7 +20,7 @@ from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
 
 def _scenario(law: str, link: Link, rtt: float, size: float, alpha: float = 1.0) -> Scenario:
     vegas = exact("vegas", rtt, alpha=alpha, beta=3.0, variant="ns2")
-    runs = Run(300.0, 100.0, seed=7, start_jitter=0.5, ns2_defaults="2.35")
+    runs = Run(duration=300.0, warmup=100.0, seed=7, start_jitter=0.5, ns2_defaults="2.35")
     return Scenario((link,), (vegas, exact(law, rtt, variant="ns2")), run=runs, packet_size=size)
 
 
@@ -28,7 +28,7 @@ def test_the_first_windows() -> None:
     """1, then 2 and slow start's 1 for Vegas; SYN, 2, 4 for Reno (delay_growth_, windowInit_)."""
     link = Link(1e5, buffer=1e4)
     flows = (exact("vegas", 0.1, variant="ns2"), exact("reno", 0.1, variant="ns2"))
-    scenario = Scenario((link,), flows, run=Run(1.0, 0.0, ns2_defaults="2.35"))
+    scenario = Scenario((link,), flows, run=Run(duration=1.0, warmup=0.0, ns2_defaults="2.35"))
     totals = run(scenario, samples=11)
     sent = np.diff(totals.per_flow[:, :, SENT], axis=0)
     assert list(sent[:3, 0]) == [1.0, 1.0, 3.0]
@@ -39,7 +39,7 @@ def test_headers_take_their_time() -> None:
     """A Reno packet of 500 + 40 bytes at 10 pkt/s takes 8 ms longer than one of 500 bytes."""
     flows = (exact("reno", 0.5, variant="ns2", max_window=1.0),)
     link = Link(10.0, buffer=10.0, queue=DropTail())
-    runs = Run(100.0, 10.0, ns2_defaults="2.35")
+    runs = Run(duration=100.0, warmup=10.0, ns2_defaults="2.35")
     found = answer(Scenario((link,), flows, run=runs, packet_size=500.0))
     assert found.rtt_mean[0] == pytest.approx(0.5 + 0.008 * (1.0 + 2.0 / 200.0), abs=1e-6)
 
@@ -102,7 +102,7 @@ def test_ns2_runs(
 def test_the_burst_of_a_first_window_does_not_end_slow_start(first: int, after: int) -> None:
     """ns-2 2.35 doubled each of these windows before it left slow start and cut it to 7/8."""
     flow = exact("vegas", 0.115, alpha=1, beta=4, variant="ns2", initial_window=first)
-    link, runs = Link(355.0, buffer=80.0), Run(1.0, 0.5)
+    link, runs = Link(355.0, buffer=80.0), Run(duration=1.0, warmup=0.5)
     window = run(Scenario((link,), (flow,), run=runs, packet_size=500.0), samples=201)
     seen = window.window[:, 0]
     top = int(np.argmax(seen))
@@ -133,7 +133,7 @@ def test_the_first_packet_of_a_short_flow(law: str, delayed: bool, size: int, do
         delayed_ack=delayed,
         send_jitter=0.0,
     )
-    runs = Run(20.0, 0.0, ns2_defaults="2.35")
+    runs = Run(duration=20.0, warmup=0.0, ns2_defaults="2.35")
     found = answer(Scenario((Link("10 Mbit/s", buffer=100.0, delay=0.001),), (flow,), run=runs))
     assert size / found.throughput[0] == pytest.approx(done, abs=1e-3)
 
@@ -151,7 +151,7 @@ def test_after_a_lost_syn_the_first_window_is_one_packet() -> None:
 def test_a_lost_syn_is_no_packet_of_data() -> None:
     """Forty CUBIC flows of 10 packets; the link loses a fifth of all packets, SYNs too."""
     flow = Flow("cubic", 0.04, count=40, variant="ns2", size=10.0)
-    runs = Run(300.0, 0.0, ns2_defaults="2.35")
+    runs = Run(duration=300.0, warmup=0.0, ns2_defaults="2.35")
     totals = run(Scenario((Link(1000.0, buffer=100.0, loss=0.2),), (flow,), run=runs))
     assert totals.flows["delivered"].max() == 10.0
 

@@ -36,7 +36,7 @@ def test_the_ack_of_a_single_packet_waits(variant: str, pause: float) -> None:
     (tcp_delack_timer_handler).
     """
     flow = exact("reno", T, variant=variant, max_window=1.0, delayed_ack=True)
-    found = answer(Scenario((ROOMY,), (flow,), run=Run(200.0, 50.0)))
+    found = answer(Scenario((ROOMY,), (flow,), run=Run(duration=200.0, warmup=50.0)))
     assert found.throughput[0] == pytest.approx(1.0 / (T + pause), rel=0.01)
 
 
@@ -96,7 +96,7 @@ def test_the_ack_of_a_duplicate_may_wait_as_in_ns2() -> None:
     such a packet, it takes it for the first of two in order, and answers the next packet at once.
     """
     flow = exact("tahoe", 0.2, variant="ns2", delayed_ack=True)
-    link, span = Link(20000.0, buffer=7.0), Run(40.0, 10.0, start_jitter=0.5)
+    link, span = Link(20000.0, buffer=7.0), Run(duration=40.0, warmup=10.0, start_jitter=0.5)
     found = answer(Scenario((link,), (flow,), packet_size=500.0, run=span), runs=4)
     assert found.throughput[0] == pytest.approx(281.2, rel=0.015)
 
@@ -117,7 +117,7 @@ def test_new_packets_at_duplicate_acks_stay_in_the_window_of_the_receiver(
     Limited transmit (RFC 3042) beyond the receiver's window gave 34.8 packets/s in the first case.
     """
     flow = exact("sack", rtt, variant="ns2", delayed_ack=late, max_window=most)
-    span = Run(400.0, 20.0, start_jitter=0.5, ns2_defaults="2.35")
+    span = Run(duration=400.0, warmup=20.0, start_jitter=0.5, ns2_defaults="2.35")
     found = answer(Scenario((Link(800.0, buffer=30.0, loss=loss),), (flow,), run=span), runs=20)
     assert as_measured(found, there, se)
 
@@ -125,7 +125,7 @@ def test_new_packets_at_duplicate_acks_stay_in_the_window_of_the_receiver(
 def test_pairs_are_answered_at_once() -> None:
     """With an even window every packet has a partner, so no ACK waits: W packets per T."""
     flow = exact("reno", T, variant="ns2", max_window=10.0, delayed_ack=True)
-    found = answer(Scenario((ROOMY,), (flow,), run=Run(60.0, 20.0)))
+    found = answer(Scenario((ROOMY,), (flow,), run=Run(duration=60.0, warmup=20.0)))
     # the second of two that leave together comes a packet's time later
     assert found.throughput[0] == pytest.approx(10.0 / (T + 1e-3), rel=0.01)
 
@@ -182,7 +182,7 @@ def test_only_acks_that_are_sent_join_the_queue(
     """
     flows = _both_ways(("reno", "reno"), (0.1, 0.14), delayed_ack=late, max_window=20.0)
     path = tuple(Link(500.0, f"l{i}", buffer=200.0) for i in range(links))
-    out = run(Scenario(path, flows, run=Run(60.0, 20.0)), parts=parts)
+    out = run(Scenario(path, flows, run=Run(duration=60.0, warmup=20.0)), parts=parts)
     assert np.all(out.flows["lost"] == 0.0)
     for (_, way, _), queue in zip(out.routes.keys, out.routes.links, strict=True):
         data, other = out.flows["sent"][:: 1 if way == "forward" else -1]
@@ -207,7 +207,7 @@ def test_delayed_acks_among_data_of_the_other_direction(
 ) -> None:
     """ns-2: packets/s, means of 20 runs. With an ACK for each packet the sum was 7 to 13 % less."""
     flows = _both_ways(laws, rtts, delayed_ack=True)
-    span = Run(200.0, 20.0, start_jitter=1.0)
+    span = Run(duration=200.0, warmup=20.0, start_jitter=1.0)
     found = answer(Scenario((Link(capacity, buffer=buffer),), flows, run=span), runs=20)
     assert as_measured(found, there, se)
 
@@ -233,7 +233,7 @@ def test_as_in_ns2(
     """Vegas counts one packet fewer as outstanding, and both windows grow half as fast."""
     vegas = Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="ns2", delayed_ack=late[0])
     other = Flow(law, rtt, variant="ns2", delayed_ack=late[1])
-    span = Run(200.0, 60.0, runs=3, start_jitter=0.5)
+    span = Run(duration=200.0, warmup=60.0, runs=3, start_jitter=0.5)
     found = answer(Scenario((Link(capacity, buffer=buffer),), (vegas, other), run=span))
     spread = np.hypot(se, np.asarray(found.throughput_se))
     assert np.all(np.abs(found.throughput - np.array(rates)) < 3.0 * spread)
@@ -243,7 +243,7 @@ def test_as_in_ns2(
 def test_noise_moves_the_least_rtt_and_not_the_mean() -> None:
     """With a window of one, RTTs are normal, and the least of n is their order statistic."""
     flow = exact("vegas", T, variant="paper", max_window=1.0, delay_noise=0.01)
-    found = answer(Scenario((ROOMY,), (flow,), run=Run(400.0, 50.0)), runs=2)
+    found = answer(Scenario((ROOMY,), (flow,), run=Run(duration=400.0, warmup=50.0)), runs=2)
     assert found.throughput[0] == pytest.approx(1.0 / T, rel=0.01)
     assert found.rtt_mean[0] == pytest.approx(T, abs=4.0 * 0.01 / np.sqrt(3500.0))
     assert T - 5.0 * 0.01 < found.base_rtt[0] < T - 2.5 * 0.01  # of about 2000 draws
@@ -279,10 +279,10 @@ def test_noise_before_the_queue_moves_vegas_as_in_ns2(
     packets at which slow start usually ends.
     """
     flow = Flow("vegas", 0.04, variant="ns2", delay_noise=1e-3, send_jitter=wait)
-    scenario = Scenario((Link(1000.0, buffer=50.0),), (flow,), run=Run(40.0, 10.0))
+    scenario = Scenario((Link(1000.0, buffer=50.0),), (flow,), run=Run(duration=40.0, warmup=10.0))
     rates = answer(scenario, runs=24).extra["throughput_runs"]
     assert np.median(rates) == pytest.approx(there, rel=0.001)
-    short = dataclasses.replace(scenario, run=Run(10.0, 4.0))
+    short = dataclasses.replace(scenario, run=Run(duration=10.0, warmup=4.0))
     rates = answer(short, runs=100).extra["throughput_runs"]
     assert np.mean(rates < 352.0) == pytest.approx(still / 300.0, abs=0.12)  # 2.5 errors
 
@@ -303,7 +303,7 @@ def test_little_noise_changes_little_where_bursts_of_linux_overlap(
     A burst begins before the last packet of the burst before it has left. The rate was 0 in these
     cases, because the delay of such a packet was NaN.
     """
-    flow, span = Flow(law, 0.06, variant="linux", **keys), Run(60.0, 20.0, runs=3)
+    flow, span = Flow(law, 0.06, variant="linux", **keys), Run(duration=60.0, warmup=20.0, runs=3)
     plain = Scenario((Link(1000.0, buffer=20.0),), (flow,), run=span)
     noisy = dataclasses.replace(plain, flows=(dataclasses.replace(flow, delay_noise=1e-4),))
     rates = [answer(one).throughput[0] for one in (plain, noisy)]

@@ -34,7 +34,7 @@ def two_sacks(wait: float) -> Scenario:
         Flow("sack", rtt, name=name, variant="ns2", send_jitter=wait)
         for name, rtt in (("near", 0.043), ("far", 0.099))
     )
-    span = Run(300.0, 100.0, runs=5, start_jitter=0.5)
+    span = Run(duration=300.0, warmup=100.0, runs=5, start_jitter=0.5)
     return Scenario((Link(1065.0, buffer=45.0),), flows, run=span)
 
 
@@ -86,7 +86,7 @@ def test_one_source_loses_one_packet_where_the_rtt_is_whole_transmission_times(
 ) -> None:
     """Packets that did not wait would arrive at the instants of departures, and two be lost."""
     flows = (Flow("reno", rtt, variant="ns2"),)
-    scenario = Scenario((Link(1000.0, buffer=60.0),), flows, run=Run(200.0, 50.0))
+    scenario = Scenario((Link(1000.0, buffer=60.0),), flows, run=Run(duration=200.0, warmup=50.0))
     assert answer(scenario).throughput[0] == pytest.approx(measured, abs=1.0)
 
 
@@ -130,7 +130,7 @@ def test_below_linux_each_packet_of_a_burst_waits_for_itself() -> None:
     link = Link(1e7, buffer=1.0)
     lost = []
     for seed in range(60):
-        runs = Run(0.15, 0.0, runs=1, seed=seed)
+        runs = Run(duration=0.15, warmup=0.0, runs=1, seed=seed)
         lost.append(run(Scenario((link,), (flow,), ack_size=66.0, run=runs)).flows["lost"][0])
     assert np.mean(lost) == pytest.approx(10.0 - kept, abs=4.0 * np.std(lost) / np.sqrt(len(lost)))
 
@@ -154,7 +154,7 @@ def test_long_waits_hold_back_senders_whose_round_trip_has_few_intervals() -> No
     """
     flow = Flow("reno", 0.4, count=2, variant="ns2", send_jitter=0.02, max_window=150.0)
     link = Link(1000.0, buffer=400.0)
-    case = Scenario((link,), (flow,), run=Run(60.0, 20.0, runs=2, start_jitter=0.5))
+    case = Scenario((link,), (flow,), run=Run(duration=60.0, warmup=20.0, runs=2, start_jitter=0.5))
     assert answer(case).throughput == pytest.approx([362.3, 362.3], abs=1.0)
 
 
@@ -173,7 +173,7 @@ def test_ns2s_timer_expires_in_waits_longer_than_the_timeout(
     restarted when the first packet is sent after a wait (``VegasTcpAgent::output``).
     """
     flow = Flow(law, 0.0389, variant="ns2", max_window=window, send_jitter=0.4)
-    link, span = Link(161.0, buffer=11.0), Run(300.0, 0.0, runs=8, start_jitter=0.5)
+    link, span = Link(161.0, buffer=11.0), Run(duration=300.0, warmup=0.0, runs=8, start_jitter=0.5)
     found = answer(Scenario((link,), (flow,), run=span))
     assert found.throughput[0] == pytest.approx(rate, rel=0.03)
     assert found.retransmits[0] == pytest.approx(again, abs=3.0 * np.sqrt(2.0 * again / 8.0))
@@ -208,7 +208,7 @@ def test_who_cannot_lock_is_not_asked_twice(monkeypatch: pytest.MonkeyPatch) -> 
         Flow("vegas", 0.06, alpha=3.0, variant="ns2"),
         Flow("sack", 0.06, variant="ns2"),
     )
-    short = Run(60.0, 20.0)
+    short = Run(duration=60.0, warmup=20.0)
     single = Scenario((Link(500.0, buffer=30.0),), pair[1:], run=short)
     endless = Scenario((Link(500.0),), (pair[0], dataclasses.replace(pair[0], name="b", rtt=0.1)))
     assert not phases.possible(single)
@@ -290,7 +290,7 @@ def test_phase_effects_within_a_group_are_shown_for_a_flow() -> None:
         Flow("sack", rtt, name=name, variant="ns2", count=3)
         for name, rtt in (("near", 0.043), ("far", 0.099))
     )
-    scenario = Scenario((Link(1065.0, buffer=45.0),), flows, run=Run(200.0, 50.0))
+    scenario = Scenario((Link(1065.0, buffer=45.0),), flows, run=Run(duration=200.0, warmup=50.0))
     (note,) = (a for a in predict(scenario, "rounds").assumptions if a.name == "phase-effects")
     groups, most = note.detail.split("; ")[:2], note.detail.split("; ")[2]
     assert note.holds is False
@@ -331,6 +331,6 @@ def test_waits_of_a_flow_alone_on_a_long_path(
     17 % too little.
     """
     flow = Flow("vegas", rtt, variant="ns2")
-    span = Run(300.0, 100.0, runs=5, start_jitter=1.0)
+    span = Run(duration=300.0, warmup=100.0, runs=5, start_jitter=1.0)
     found = answer(Scenario((Link(capacity, buffer=buffer),), (flow,), run=span))
     assert found.throughput[0] == pytest.approx(rate, rel=0.01)

@@ -89,7 +89,7 @@ def test_rack_waits_for_a_quarter_of_the_least_rtt() -> None:
     if the second duplicate revealed it, it would be 128 times.
     """
     flow = exact("reno", 0.08, variant="linux")
-    runs = Run(1005.0, 5.0)
+    runs = Run(duration=1005.0, warmup=5.0)
     out = run(Scenario((Link(125.0, buffer=5.0),), (flow,), ack_size=66.0, run=runs))
     lost = out.flows["lost"] - out.flows["mark_lost"]
     assert 1000.0 / lost[0] == pytest.approx(1.032, abs=0.002)

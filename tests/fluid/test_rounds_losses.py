@@ -41,7 +41,7 @@ def _scenario(name: str) -> Scenario:
     if low is not None:
         link = dataclasses.replace(link, queue=Red(low, 3.0 * low))
     vegas = exact("vegas", rtt, count=count, alpha=alpha, beta=alpha, variant="ns2")
-    runs = Run(300.0, 100.0, seed=3, start_jitter=0.5)
+    runs = Run(duration=300.0, warmup=100.0, seed=3, start_jitter=0.5)
     return Scenario((link,), (vegas, exact(law, rtt, variant="ns2")), run=runs)
 
 
@@ -104,7 +104,7 @@ def test_the_memory_of_ns2s_vegas_is_a_ring_as_long_as_its_largest_window(
 def test_vegas_that_knows_basertt_starts_as_in_ns2() -> None:
     """With a window of 2 and without slow start; it grows by one packet per round trip."""
     vegas = exact("vegas", 0.1, alpha=3.0, beta=3.0, over_estimate=0.0, variant="ns2")
-    out = run(Scenario((Link(1000.0),), (vegas,), run=Run(2.0, 1.0)), samples=21)
+    out = run(Scenario((Link(1000.0),), (vegas,), run=Run(duration=2.0, warmup=1.0)), samples=21)
     assert np.all(np.diff(out.window[2:, 0]) <= 1.0)
     assert out.window[-1, 0] == pytest.approx(2 + 19, abs=1)
 
@@ -112,7 +112,7 @@ def test_vegas_that_knows_basertt_starts_as_in_ns2() -> None:
 def test_ns2_never_times_the_first_packet_of_vegas() -> None:
     """The first packet's RTT is 0.3 s; that of the second, behind another flow's, is 0.39 s."""
     late, early = (exact("vegas", 0.3, name=n, variant="ns2") for n in ("late", "early"))
-    scenario = Scenario((Link(10.0),), (late, early), run=Run(0.7, 0.5))
+    scenario = Scenario((Link(10.0),), (late, early), run=Run(duration=0.7, warmup=0.5))
     base = run(scenario, starts=np.array([0.29, 0.0])).base
     np.testing.assert_allclose(base, [0.3, 0.39])
 
@@ -124,7 +124,7 @@ def test_an_ack_delayed_in_vain_counts_for_the_fine_timeout_of_ns2s_vegas() -> N
     first duplicate ACK does not repair the loss. The timeout begins with the first ACK's RTT.
     """
     vegas = exact("vegas", 0.02101, alpha=1.0, beta=1.0, variant="ns2", delayed_ack=True)
-    out = answer(Scenario((Link(80.44, buffer=2.0),), (vegas,), run=Run(3.0, 1.0)))
+    out = answer(Scenario((Link(80.44, buffer=2.0),), (vegas,), run=Run(duration=3.0, warmup=1.0)))
     assert out.throughput[0] * 2.0 == pytest.approx(7.0, abs=2.0)
 
 
@@ -419,7 +419,7 @@ def test_only_ns2s_vegas_forgets_packets_where_the_receivers_window_is_small(var
     """
     flow = vm.Flow("vegas", 0.1, variant=variant, alpha=2, beta=2, send_jitter=0.0)
     link = vm.Link(100.0, buffer=100.0, loss=0.01)
-    case = vm.Scenario([link], [flow], run=vm.Run(400.0, 20.0, runs=1))
+    case = vm.Scenario([link], [flow], run=vm.Run(duration=400.0, warmup=20.0, runs=1))
     small, large = (
         vm.predict(case.replace({"flow.vegas.max_window": most}), "rounds").throughput[0]
         for most in (40, 10_000)

@@ -115,7 +115,7 @@ def test_a_timer_that_runs_out_while_acks_are_on_their_way_fires_in_time() -> No
         exact("vegas", 0.19, variant="ns2", path=both, direction=back, service="rate"),
         exact("vegas", 0.2, name="v", variant="linux", path=both[::-1], service="rate"),
     )
-    out = run(Scenario(links, flows, run=Run(15.0, 5.0)), parts=4)
+    out = run(Scenario(links, flows, run=Run(duration=15.0, warmup=5.0)), parts=4)
     assert out.flows["timeouts"].sum() > 0
     assert np.all(out.routes.links["lateness"] <= 1e-9)
 
@@ -130,7 +130,7 @@ def test_a_sender_whose_data_are_all_acknowledged_sends_nothing_more() -> None:
         exact("sack", 0.276, variant="linux"),
         exact("reno", 0.18, variant="linux", size=5.0, access=1000.0, start=6.0),
     )
-    out = run(Scenario((Link(2000.0),), flows, run=Run(40.0, 0.0)))
+    out = run(Scenario((Link(2000.0),), flows, run=Run(duration=40.0, warmup=0.0)))
     short = out.flows[1]
     assert short["finished"] < 30.0
     assert short["early_timers"] == 1
@@ -186,7 +186,7 @@ def lone() -> Scenario:
     group = exact("reno", 0.1, variant="ns2", path=("a",))
     other = exact("vegas", 0.1, name="v", variant="ns2", path=("a",))
     links = (Link(500.0, "a", buffer=20.0), Link(1e5, "b"))
-    return Scenario(links, (group, other), run=Run(60.0, 10.0))
+    return Scenario(links, (group, other), run=Run(duration=60.0, warmup=10.0))
 
 
 def test_a_link_that_never_fills_changes_nothing() -> None:
@@ -203,7 +203,7 @@ def test_the_slowest_link_sets_the_rate_wherever_it_is() -> None:
     rates = (900.0, 300.0, 700.0)
     for order in (rates, rates[::-1]):
         links = tuple(Link(c, name=f"l{i}") for i, c in enumerate(order))
-        out = run(Scenario(links, (flow,), run=Run(60.0, 20.0)))
+        out = run(Scenario(links, (flow,), run=Run(duration=60.0, warmup=20.0)))
         rate = (out.flows["delivered"] - out.flows["mark_delivered"]) / 40.0
         assert rate == pytest.approx(300.0, rel=1e-3)
         # Little: the window is 60, and 30 of it are on their way
@@ -218,7 +218,7 @@ def test_a_batch_answers_as_one_by_one() -> None:
     """
     lossy = Link(300.0, buffer=20.0, loss=0.02)
     laws = ("reno", "vegas", "sack", "newreno")
-    short = Run(20.0, 5.0, start_jitter=0.5)
+    short = Run(duration=20.0, warmup=5.0, start_jitter=0.5)
     cases = [
         Scenario((lossy,), (exact(law, 0.05 + 0.01 * i, variant="ns2"),), run=short)
         for i, law in enumerate(laws * 3)
@@ -250,7 +250,7 @@ def test_short_flows_bring_what_they_carry() -> None:
         size=Pareto(12.0, 2.5),
         variant="ns2",
     )
-    scenario = Scenario((Link(1e5),), (poisson, tail), run=Run(100.0, 10.0))
+    scenario = Scenario((Link(1e5),), (poisson, tail), run=Run(duration=100.0, warmup=10.0))
     out = run(scenario, samples=3)
     rates = (out.flows["delivered"] - out.flows["mark_delivered"]) / 90.0
     # 3600 flows: 1.7 % of standard deviation by their number, 1.5 % by their sizes
@@ -268,7 +268,7 @@ def test_rate_delay_services_share_by_the_numbers_of_flows() -> None:
             exact("newreno", 0.05, count=n_rate, variant="ns2"),
             exact("vegas", 0.05, count=n_delay, variant="ns2"),
         )
-        found = answer(Scenario((link,), flows, run=Run(120.0, 40.0)))
+        found = answer(Scenario((link,), flows, run=Run(duration=120.0, warmup=40.0)))
         S_R, S_D = rate_delay.service_rates(n_rate, n_delay, 500.0, k=k)
         assert found.groups["newreno"] == pytest.approx(S_R / n_rate, rel=0.03)
         assert found.groups["vegas"] == pytest.approx(S_D / n_delay, rel=0.03)
@@ -326,8 +326,8 @@ def test_a_window_may_grow_at_an_infinite_buffer_beside_a_finite_one() -> None:
     links = Link(1000.0, name="endless"), Link(500.0, buffer=20.0, name="short")
     first = exact("reno", 0.1, name="first", path=("endless",), variant="ns2")
     second = exact("reno", 0.1, name="second", path=("short",), variant="ns2")
-    found = answer(Scenario(links, (first, second), run=Run(100.0, 25.0)))
-    alone = answer(Scenario(links[1:], (second,), run=Run(100.0, 25.0)))
+    found = answer(Scenario(links, (first, second), run=Run(duration=100.0, warmup=25.0)))
+    alone = answer(Scenario(links[1:], (second,), run=Run(duration=100.0, warmup=25.0)))
     assert found.throughput == pytest.approx([1000.0, alone.throughput[0]], rel=1e-3)
 
 
@@ -340,7 +340,7 @@ def test_fast_links_are_resolved_to_who_loses() -> None:
     flows = tuple(
         exact("sack", float(rng.uniform(0.01, 0.1)), name=f"s{i}", variant="ns2") for i in range(10)
     )
-    fast = Scenario((Link(12500.0, buffer=190.0),), flows, run=Run(30.0, 10.0))
+    fast = Scenario((Link(12500.0, buffer=190.0),), flows, run=Run(duration=30.0, warmup=10.0))
     whole = run(fast, parts=12500).flows["delivered"]
     np.testing.assert_allclose(run(fast).flows["delivered"], whole, rtol=0.02)
     assert np.abs(run(fast, parts=256).flows["delivered"] / whole - 1.0).max() > 0.1
@@ -365,7 +365,7 @@ def test_a_small_buffer_holds_no_burst_of_a_fast_link(law: str, late: bool, ther
     rule of a later kernel, which computes ``cnt`` at most once per tick of its clock.
     """
     flow = exact(law, 0.2, variant="ns2", delayed_ack=late)
-    link, span = Link(20000.0, buffer=7.0), Run(40.0, 10.0, start_jitter=0.5)
+    link, span = Link(20000.0, buffer=7.0), Run(duration=40.0, warmup=10.0, start_jitter=0.5)
     found = answer(Scenario((link,), (flow,), packet_size=500.0, run=span), runs=4)
     assert found.throughput[0] == pytest.approx(there, rel=0.015)
 
@@ -388,7 +388,7 @@ def test_throughput_counts_cumulative_acks() -> None:
     counts packets when cumulative ACKs report them, and ``rounds`` does the same.
     """
     flow = exact("newreno", 0.8053, variant="ns2", delayed_ack=True)
-    link, span = Link(14890.8, buffer=4000.0), Run(73.0, 22.0)
+    link, span = Link(14890.8, buffer=4000.0), Run(duration=73.0, warmup=22.0)
     found = answer(Scenario((link,), (flow,), run=span), runs=1)
     assert found.throughput[0] * 51.0 == pytest.approx(11892.0, abs=6.0)
 
@@ -409,7 +409,7 @@ def test_single_packets_decide_after_a_fast_overflow() -> None:
         Flow("vegas", 0.0157, name="vegas", variant="ns2"),
         Flow("newreno", 0.0218, name="other", variant="ns2"),
     )
-    fast = Scenario((Link(97954.0, buffer=886.0),), flows, run=Run(20.0, 5.0))
+    fast = Scenario((Link(97954.0, buffer=886.0),), flows, run=Run(duration=20.0, warmup=5.0))
     found = answer(fast, runs=2)
     assert found.throughput[0] < 300.0
     failed = {a.name: a.detail for a in found.assumptions if a.holds is False}
@@ -447,7 +447,7 @@ def test_flows_whose_acks_meet_a_full_queue_are_named(law: str) -> None:
         Flow("cubic", 0.02, name="full", variant="ns2"),
         Flow(law, 0.08, name="back", variant="ns2", direction="reverse", max_window=2.0),
     )
-    scenario = Scenario((Link(500.0, buffer=30.0),), flows, run=Run(60.0, 20.0))
+    scenario = Scenario((Link(500.0, buffer=30.0),), flows, run=Run(duration=60.0, warmup=20.0))
     found = answer(scenario, runs=1)
     (met,) = (a for a in found.assumptions if a.name == "every-ack-arrives")
     assert met.holds is False

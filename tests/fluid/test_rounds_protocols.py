@@ -49,7 +49,7 @@ def test_linux_shares_and_base_rtts(name: str) -> None:
 def test_the_first_round_trip_sends_the_initial_window(law: str, variant: str) -> None:
     for own, usual in ((None, 10.0 if variant == "linux" else 1.0), (4.0, 4.0)):
         flow = exact(law, 0.1, variant=variant, initial_window=own)
-        out = run(Scenario((Link(640.0),), (flow,), run=Run(0.21, 0.0)), samples=22)
+        out = run(Scenario((Link(640.0),), (flow,), run=Run(duration=0.21, warmup=0.0)), samples=22)
         greeted = 10 if variant == "linux" else 0  # samples; the handshake
         assert out.per_flow[9 + greeted, 0, SENT] == usual
 
@@ -81,7 +81,7 @@ def test_the_laws_rest_at_the_secular_equilibrium(over: tuple[float, float], var
         exact("vegas", rtt, name=f"v{i}", alpha=alpha, beta=alpha, over_estimate=x, variant=variant)
         for i, x in enumerate(over)
     )
-    scenario = Scenario((Link(capacity),), groups, run=Run(600.0, 300.0))
+    scenario = Scenario((Link(capacity),), groups, run=Run(duration=600.0, warmup=300.0))
     x = np.array(over)
 
     def rates(delta: float) -> Floats:
@@ -127,7 +127,7 @@ def test_basertt_is_never_raised_by_the_flows_own_window() -> None:
 def test_ratio_against_ns2(law: str) -> None:
     """A case that is not in the accuracy campaigns, within their mean goal of 5 %."""
     pair = (exact("vegas", 0.07, alpha=4, beta=4, variant="ns2"), exact(law, 0.07, variant="ns2"))
-    runs = Run(150.0, 50.0, runs=1, start_jitter=0.5)
+    runs = Run(duration=150.0, warmup=50.0, runs=1, start_jitter=0.5)
     scenario = Scenario((Link(640.0, buffer=33.0),), pair, run=runs)
     measured, model = ns2.run(scenario, rtts=False).throughput, answer(scenario).throughput
     assert model[0] / model[1] == pytest.approx(measured[0] / measured[1], rel=0.05)
@@ -143,7 +143,7 @@ def test_an_ack_after_a_timeout_does_not_make_a_round_trip_of_no_packets() -> No
     errors of their difference.
     """
     flow = Flow("vegas", 0.158, variant="ns2", send_jitter=0.8, delayed_ack=True)
-    scenario = Scenario((Link(100.0),), (flow,), run=Run(400.0, 200.0, runs=40))
+    scenario = Scenario((Link(100.0),), (flow,), run=Run(duration=400.0, warmup=200.0, runs=40))
     found = answer(scenario)
     error = float(np.hypot(0.053, found.throughput_se[0]))
     assert found.throughput[0] == pytest.approx(3.818, abs=3.0 * error)
@@ -168,7 +168,7 @@ def test_a_given_base_rtt_that_ns2_would_replace_is_reported(
         exact("vegas", 0.1, name="small", variant=variant, start=5.0, **more),
         exact("reno", 0.1, variant="ns2"),
     )
-    scenario = Scenario((Link(200.0, buffer=30.0),), flows, run=Run(40.0, 10.0))
+    scenario = Scenario((Link(200.0, buffer=30.0),), flows, run=Run(duration=40.0, warmup=10.0))
     broken = {a.name: a.detail for a in answer(scenario).assumptions if a.holds is False}
     assert ("given-base-rtt-stays" in broken) is said
     if said:

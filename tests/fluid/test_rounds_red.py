@@ -124,7 +124,7 @@ def _pair(queue: Red) -> Scenario:
         exact("newreno", 0.0813, variant="ns2"),
     )
     link = Link(800.0, buffer=100.0, queue=queue)
-    return Scenario((link,), flows, run=Run(300.0, 100.0, seed=3, start_jitter=0.5))
+    return Scenario((link,), flows, run=Run(duration=300.0, warmup=100.0, seed=3, start_jitter=0.5))
 
 
 @pytest.mark.parametrize("name", NS2_RUNS)

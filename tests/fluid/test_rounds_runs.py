@@ -32,13 +32,13 @@ def _pair(**more: float) -> Scenario:
     With this seed the first half of the first run gives the throughputs of the whole run.
     """
     flows = (Flow("vegas", 0.06, variant="ns2"), Flow("sack", 0.05, variant="ns2", **more))
-    return Scenario((Link(500.0, buffer=20.0),), flows, run=Run(60.0, 20.0, seed=2))
+    return Scenario((Link(500.0, buffer=20.0),), flows, run=Run(duration=60.0, warmup=20.0, seed=2))
 
 
 def _locking(*more: Flow, runs: int | None = None) -> Scenario:
     """Two SACK sources that lock into phases if they do not wait, and further flows."""
     flows = tuple(Flow("sack", rtt, name=f"{rtt}", variant="ns2") for rtt in (0.043, 0.099))
-    run = Run(100.0, 50.0, runs=runs)
+    run = Run(duration=100.0, warmup=50.0, runs=runs)
     return Scenario((Link(1065.0, buffer=45.0),), (*flows, *more), run=run)
 
 
@@ -106,7 +106,7 @@ def test_a_slow_first_third_of_the_measured_time_makes_all_runs_whole() -> None:
     """Vegas alone has timeouts after slow start; from then on it fills the link."""
     flow = Flow("vegas", 0.05514, variant="ns2", alpha=6.0, beta=18.0, delayed_ack=True)
     link = Link(551.9, buffer=6.0)
-    found = answer(Scenario((link,), (flow,), run=Run(20.0, 2.0, seed=4190)))
+    found = answer(Scenario((link,), (flow,), run=Run(duration=20.0, warmup=2.0, seed=4190)))
     assert set(found.extra["durations"]) == {20.0}
 
 
@@ -244,7 +244,7 @@ def test_runs_that_all_start_alike_do_not_tell_what_other_starts_would_give() ->
             Flow("vegas", 0.04, name=name, variant="linux", start=start)
             for name, start in zip("ab", starts, strict=True)
         )
-        asked = Scenario((Link(1000.0),), flows, run=Run(90.0, 30.0))
+        asked = Scenario((Link(1000.0),), flows, run=Run(duration=90.0, warmup=30.0))
         found = answer(asked)
         shares.append(found.shares["a"])
         held = {a.name: a.holds for a in found.assumptions}
@@ -371,7 +371,7 @@ def test_samples_change_nothing(kind: str) -> None:
     elif kind == "two links":
         links = [Link(1000.0, buffer=25.0, name="a"), Link(900.0, buffer=20.0, name="b")]
         flows = [dataclasses.replace(flow, path=("a", "b")) for flow in flows]
-    case = Scenario(tuple(links), tuple(flows), run=Run(12.0, 5.0))
+    case = Scenario(tuple(links), tuple(flows), run=Run(duration=12.0, warmup=5.0))
     whole = simulator.run(case)
     for samples in (7, 1001):
         sampled = simulator.run(case, samples=samples)
@@ -432,7 +432,7 @@ def test_a_run_that_fails_gives_no_throughput(monkeypatch):
 def test_the_scenarios_seed_decides_the_waits_of_a_run():
     """Nothing else differs from run to run: no packet is lost, so no timer expires."""
     flows = [Flow("vegas", rtt, f"{rtt}", variant="ns2") for rtt in (0.1, 0.05)]
-    run = Run(30.0, 10.0)
+    run = Run(duration=30.0, warmup=10.0)
     rates = [
         answer(
             Scenario([Link(500.0)], flows, run=dataclasses.replace(run, seed=seed)),

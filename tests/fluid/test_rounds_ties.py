@@ -50,7 +50,7 @@ def test_packets_of_several_sizes_in_step_with_a_departure(served: float, stay: 
 def _first_hops(variant: str, *rtts: float) -> NDArray[np.void]:
     link = Link(100.0, buffer=10.0)
     flows = tuple(exact("reno", rtt, name=f"r{rtt}", variant=variant) for rtt in rtts)
-    scenario = Scenario((link,), flows, run=Run(10.0, 0.0))
+    scenario = Scenario((link,), flows, run=Run(duration=10.0, warmup=0.0))
     hops = routes(scenario, list(scenario.members), 0.01).hops
     return hops[hops["data"] == 1]
 
@@ -75,7 +75,7 @@ def test_a_stored_ns2_run() -> None:
     flows = tuple(
         exact("newreno", rtt, name=f"f{i}", variant="ns2") for i, (rtt, _, _) in enumerate(NEWRENO)
     )
-    runs = Run(300.0, 100.0, seed=7, start_jitter=0.5)
+    runs = Run(duration=300.0, warmup=100.0, seed=7, start_jitter=0.5)
     prediction = answer(Scenario((Link(2562.0, buffer=57.0),), flows, run=runs))
     _, measured, se = np.array(NEWRENO).T
     assert as_measured(prediction, measured, se)
@@ -110,7 +110,7 @@ def test_where_acks_and_packets_meet(
     came all at once, the second pair would be 385 and 530.
     """
     flows = tuple(exact(law, rtt, variant="ns2", name=f"f{rtt}") for law, rtt in (one, two))
-    link, span = Link(1000.0, buffer=20.0), Run(300.0, 100.0, start_jitter=0.5)
+    link, span = Link(1000.0, buffer=20.0), Run(duration=300.0, warmup=100.0, start_jitter=0.5)
     found = answer(Scenario((link,), flows, run=span), runs=6)
     assert as_measured(found, measured, se)
 
@@ -122,7 +122,7 @@ def test_round_trips_that_all_but_differ_by_whole_service_times() -> None:
     """
     laws = (("sack", 0.2473), ("newreno", 0.0439), ("reno", 0.0743), ("reno", 0.1632))
     flows = tuple(exact(law, rtt, variant="ns2", name=f"f{rtt}") for law, rtt in laws)
-    link, span = Link(2405.7, buffer=69.0), Run(394.0, 80.0, start_jitter=0.5)
+    link, span = Link(2405.7, buffer=69.0), Run(duration=394.0, warmup=80.0, start_jitter=0.5)
     found = answer(Scenario((link,), flows, run=span), runs=4).throughput
     np.testing.assert_allclose(found, [36.0, 2042.5, 185.4, 47.8], rtol=0.1)
 
@@ -263,7 +263,7 @@ def test_two_links_in_step(
         Flow(law, rtt, name=f"f{i}", variant="ns2", send_jitter=0.0, path=paths[i])
         for i, (law, rtt) in enumerate(sources)
     )
-    run = Run(100.0, 20.0, start_jitter=0.1)
+    run = Run(duration=100.0, warmup=20.0, start_jitter=0.1)
     found = answer(Scenario(links, flows, packet_size=float(size), run=run), runs=5)
     assert as_measured(found, measured, se)
 
@@ -279,7 +279,7 @@ def test_the_first_second_is_in_step_too() -> None:
         Flow("vegas", 0.02, name="near", variant="ns2", alpha=2.0, beta=4.0, send_jitter=0.0),
     )
     link = Link("8 Mbit/s", buffer="2 BDP", delay=0.001)
-    scenario = Scenario((link,), flows, packet_size=1500.0, run=Run(100.0, 10.0))
+    scenario = Scenario((link,), flows, packet_size=1500.0, run=Run(duration=100.0, warmup=10.0))
     np.testing.assert_allclose(answer(scenario).throughput, [261.6, 405.1], rtol=0.005)
 
 
@@ -302,7 +302,7 @@ def test_flows_that_start_at_the_same_instant_have_the_order_of_the_file(
         exact(law, rtt, name=law + str(low), variant="ns2", count=count, alpha=low, beta=high)
         for law, count, low, high in groups
     )
-    s = Scenario((Link(capacity, buffer=40.0),), flows, run=Run(120.0, 40.0))
+    s = Scenario((Link(capacity, buffer=40.0),), flows, run=Run(duration=120.0, warmup=40.0))
     assert answer(s).throughput == pytest.approx(measured, rel=0.005)
 
 

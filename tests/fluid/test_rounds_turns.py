@@ -78,7 +78,7 @@ def test_three_vegas_flows_share_a_delay_buffer_below_their_alphas() -> None:
     )
     sack = exact("sack", 0.1833, count=2, variant="ns2")
     link = Link(336.0, buffer=40.0, queue=RateDelay(delay_buffer=0.1))
-    runs = Run(150.0, 50.0, runs=16, start_jitter=1.0)
+    runs = Run(duration=150.0, warmup=50.0, runs=16, start_jitter=1.0)
     found = answer(Scenario((link,), (*flows, sack), run=runs))
     rates = list(found.groups.values())
     np.testing.assert_allclose(rates, (14.9, 43.9, 48.9, 109.3), rtol=0.2)
@@ -90,7 +90,7 @@ def test_a_packet_waits_at_most_until_the_one_in_transmission_has_left(variant: 
     full = exact("vegas", 0.0837, name="full", alpha=5.0, beta=5.0, service="rate", variant=variant)
     light = exact("vegas", 0.1, name="light", max_window=1.0, service="delay", variant=variant)
     link = Link(200.0, buffer=100.0, queue=RateDelay(delay_buffer=0.5))
-    found = answer(Scenario((link,), (full, light), run=Run(100.0, 20.0)))
+    found = answer(Scenario((link,), (full, light), run=Run(duration=100.0, warmup=20.0)))
     assert found.throughput.sum() == pytest.approx(200.0, rel=0.01)
     assert 0.05 / 200.0 < found.rtt_mean[1] - 0.1 < 1.0 / 200.0
 
@@ -103,7 +103,7 @@ def test_the_papers_scheduler_gives_the_shares_of_equation_5(k: float) -> None:
         for name, n in (("rate", 2), ("delay", 3))
     )
     link = Link(600.0, buffer=400.0, queue=RateDelay(k=k, delay_buffer=0.5))
-    found = answer(Scenario((link,), flows, run=Run(100.0, 40.0)))
+    found = answer(Scenario((link,), flows, run=Run(duration=100.0, warmup=40.0)))
     assert found.groups["rate"] / found.groups["delay"] == pytest.approx(k, rel=0.01)
 
 
@@ -111,6 +111,6 @@ def test_a_steady_state_at_a_rate_delay_link_repeats_itself() -> None:
     """The waiting packets and the turns of the classes belong to the state."""
     flows = (exact("vegas", 0.1733, variant="ns2"), exact("sack", 0.1414, variant="ns2"))
     link = Link(554.37, buffer=57.0, queue=RateDelay(delay_buffer=0.44))
-    scenario = Scenario((link,), flows, run=Run(400.0, 100.0))
+    scenario = Scenario((link,), flows, run=Run(duration=400.0, warmup=100.0))
     found = steady(scenario)
     np.testing.assert_allclose(found.throughput, answer(scenario).throughput, rtol=0.01)

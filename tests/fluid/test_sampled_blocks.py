@@ -206,7 +206,7 @@ def test_vegas_loses_its_base_rtt_as_often_as_in_ns2(
     link = Link(capacity, buffer=100.0, queue=Red(low, 3.0 * low))
     vegas = Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="ns2", send_jitter=0.0)
     flows = (vegas, Flow("newreno", rtt, variant="ns2", send_jitter=0.0))
-    timing = Run(90.0, 70.0, runs=20, start_jitter=0.5)
+    timing = Run(duration=90.0, warmup=70.0, runs=20, start_jitter=0.5)
     rates = run(Scenario((link,), flows, run=timing), math.inf).throughput_runs[:, 0]
     lost = np.mean(rates < (alpha + 2.0) / rtt)
     assert least <= lost <= most

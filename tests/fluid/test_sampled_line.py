@@ -25,7 +25,7 @@ def pair(
         Flow(law, trip / CAPACITY, name=f"{law} {i}", variant="linux", delayed_ack=delayed)
         for i, law in enumerate(laws.split())
     )
-    times = Run(160.0, 40.0, runs=runs, start_jitter=5.0)
+    times = Run(duration=160.0, warmup=40.0, runs=runs, start_jitter=5.0)
     return Scenario((Link(CAPACITY, buffer=buffer),), flows, run=times)
 
 

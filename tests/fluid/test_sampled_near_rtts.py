@@ -29,7 +29,7 @@ def rates(laws: str, link: Link, rtt: float, longer: float, variant: str = "ns2"
         Flow(law, rtt + longer * (i == 0), name=f"{i} {law}", variant=variant)
         for i, law in enumerate(names)
     )
-    times = Run(240.0, 60.0, runs=40, start_jitter=0.5)
+    times = Run(duration=240.0, warmup=60.0, runs=40, start_jitter=0.5)
     return run(Scenario((link,), flows, run=times)).throughput
 
 

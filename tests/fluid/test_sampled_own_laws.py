@@ -27,7 +27,7 @@ def test_a_law_that_begins_again_from_one_packet_grows_as_in_rounds(
         "restarts", _one_packet, once_a_round=True, recovery="slow start", slow_start=slow_start
     )
     flows = tuple(Flow(law, rtt, variant="ns2") for law in ("restarts", *rivals))
-    times = Run(100.0, 30.0, runs=20, start_jitter=0.5)
+    times = Run(duration=100.0, warmup=30.0, runs=20, start_jitter=0.5)
     case = Scenario((Link(capacity, buffer=buffer),), flows, run=times)
     found, other = (vm.predict(case, model).throughput for model in ("fluid", "rounds"))
     np.testing.assert_allclose(found, other, atol=0.12 * np.mean(other))

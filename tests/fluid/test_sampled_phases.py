@@ -27,7 +27,7 @@ def mix(law: str, n: int, vegas: tuple[int, float], rtt: float, link: Link) -> S
         Flow("vegas", rtt, count=many, alpha=alpha, beta=alpha, variant="ns2", send_jitter=0.0),
         Flow(law, rtt, count=n, variant="ns2", send_jitter=0.0),
     )
-    return Scenario((link,), flows, run=Run(300.0, 100.0, runs=5, start_jitter=0.5))
+    return Scenario((link,), flows, run=Run(duration=300.0, warmup=100.0, runs=5, start_jitter=0.5))
 
 
 def waiting(law: str, link: Link, wait: float, rtts: tuple[float, ...]) -> Floats:
@@ -35,7 +35,7 @@ def waiting(law: str, link: Link, wait: float, rtts: tuple[float, ...]) -> Float
     flows = tuple(
         Flow(law, rtt, name=f"rtt {rtt}", variant="ns2", send_jitter=wait) for rtt in rtts
     )
-    times = Run(300.0, 100.0, runs=20, start_jitter=0.5)
+    times = Run(duration=300.0, warmup=100.0, runs=20, start_jitter=0.5)
     return run(Scenario((link,), flows, run=times)).throughput
 
 
@@ -70,7 +70,7 @@ def test_waits_of_half_a_millisecond_turn_the_winner_as_in_ns2(
         Flow("sack", rtt, name=f"rtt {rtt}", variant="ns2", send_jitter=wait)
         for rtt in (0.043, 0.099)
     )
-    times = Run(300.0, 100.0, runs=5, start_jitter=0.5)
+    times = Run(duration=300.0, warmup=100.0, runs=5, start_jitter=0.5)
     rates = run(Scenario((Link(1065.0, buffer=45.0),), flows, run=times)).throughput
     assert np.argmax(rates) == np.argmax(measured)
 
@@ -99,7 +99,7 @@ def test_of_two_nearly_equal_rtts_the_longer_one_wins_as_in_ns2(
     flows = tuple(
         Flow(law, rtt, name=f"rtt {rtt}", variant="ns2", send_jitter=wait) for rtt in rtts
     )
-    times = Run(300.0, 100.0, runs=100, start_jitter=0.5)
+    times = Run(duration=300.0, warmup=100.0, runs=100, start_jitter=0.5)
     rates = run(Scenario((Link(capacity, buffer=buffer),), flows, run=times)).throughput
     np.testing.assert_allclose(rates, measured, rtol=0.25)
 
@@ -222,7 +222,7 @@ def test_an_rtt_just_below_a_whole_number_of_transmission_times(
         Flow(name, 0.06, alpha=2.0, beta=2.0, count=n, variant="ns2")
         for name, n in zip(flows, counts, strict=True)
     )
-    times = Run(200.0, 50.0, runs=5, start_jitter=0.5)
+    times = Run(duration=200.0, warmup=50.0, runs=5, start_jitter=0.5)
     rates = run(Scenario((Link(capacity, buffer=20.0),), groups, run=times)).throughput
     np.testing.assert_allclose(rates[: counts[0]].mean(), measured, rtol=0.08)
 
@@ -238,7 +238,7 @@ def test_a_flow_that_detects_a_loss_makes_room_as_in_ns2() -> None:
         Flow("vegas", 0.06, alpha=3, beta=3, variant="ns2"),
         Flow("reno", 0.06, variant="ns2"),
     )
-    times = Run(200.0, 50.0, runs=5, start_jitter=0.5)
+    times = Run(duration=200.0, warmup=50.0, runs=5, start_jitter=0.5)
     rates = run(Scenario((Link(1080.0, buffer=20.0),), flows, run=times)).throughput
     np.testing.assert_allclose(rates, (349.0, 675.0), rtol=0.07)
 
@@ -248,7 +248,7 @@ def test_a_flow_that_remains_takes_the_place_of_one_that_stops(alpha: float, rtt
     """In ns-2 Vegas then fills the link: 1250 packets/s. All windows were at rest before."""
     first = Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="ns2", send_jitter=0.0, name="v0")
     second = dataclasses.replace(first, name="v1", start=10.0, stop=50.0)
-    case = Scenario((Link(1250.0),), (first, second), run=Run(100.0, 60.0))
+    case = Scenario((Link(1250.0),), (first, second), run=Run(duration=100.0, warmup=60.0))
     np.testing.assert_allclose(run(case).throughput[0], 1250.0, rtol=0.01)
 
 
@@ -267,7 +267,7 @@ def test_the_packets_of_a_flow_that_stops_leave_the_queue_one_by_one(
         Flow("vegas", rtt, alpha=8.0, beta=8.0, variant=variant, send_jitter=0.0, name="v1"),
     )
     flows = (flows[0], dataclasses.replace(flows[1], stop=30.0))
-    case = Scenario((Link(1000.0),), flows, run=Run(40.0, 5.0))
+    case = Scenario((Link(1000.0),), flows, run=Run(duration=40.0, warmup=5.0))
     seen = vm.simulate(case, model="fluid", samples=40001)
     queue = seen.queue.sel(time=[29.99, 30.015, 30.2], method="nearest").values.ravel()
     assert 1000.0 * 0.015 * 0.3 < queue[0] - queue[1] < 1000.0 * 0.015 * 0.7 + 1.0
@@ -335,7 +335,7 @@ def test_packets_at_the_receivers_leave_room_in_the_queue(buffer: float, loses: 
     """
     vm.register_law("to-size", lambda f: 1.0 if f.window < 27.0 else 0.0)
     flow = Flow("to-size", 0.06, count=3, variant="ns2", delayed_ack=True, send_jitter=0.0)
-    case = Scenario((Link(500.0, buffer=buffer),), (flow,), run=Run(100.0, 50.0))
+    case = Scenario((Link(500.0, buffer=buffer),), (flow,), run=Run(duration=100.0, warmup=50.0))
     for model in ("fluid", "rounds"):
         found = vm.simulate(case, model)
         half = found.sizes["time"] // 2
@@ -359,7 +359,7 @@ def test_a_packet_of_an_odd_window_waits_at_its_receiver_if_rtts_differ(
         Flow("to-size", rtt, name=f"{rtt}", variant="ns2", delayed_ack=True, **keys)
         for rtt in (0.06, 0.09, 0.14)
     ]
-    case = Scenario((Link(500.0),), flows, run=Run(100.0, 50.0))
+    case = Scenario((Link(500.0),), flows, run=Run(duration=100.0, warmup=50.0))
     found, packets = (vm.predict(case, model) for model in ("fluid", "rounds"))
     s = found.rtt_mean - [0.06, 0.09, 0.14]
     np.testing.assert_allclose(s, s[0], rtol=1e-6)
@@ -385,7 +385,7 @@ def test_a_limited_window_waits_for_its_receiver_only_in_a_part_of_the_round_tri
         Flow("sack", 0.0213, name="odd", max_window=window, **limits),
         Flow("sack", 0.2, name="even", max_window=40.0, **limits),
     ]
-    run_ = Run(120.0, 40.0, start_jitter=0.5)
+    run_ = Run(duration=120.0, warmup=40.0, start_jitter=0.5)
     found = vm.predict(Scenario((Link(107.0, buffer=49.0),), flows, run=run_), "fluid")
     assert found.throughput[0] == pytest.approx(rate, rel=0.06)
     assert found.throughput.sum() == pytest.approx(107.0, rel=1e-3)
@@ -453,7 +453,7 @@ def test_the_only_packet_of_a_first_window_may_wait_at_the_receiver() -> None:
     """ns-2 2.35 answers not even the first packet at once; there 0.506 of 5 packets wait."""
     more = {"delayed_ack": True, "initial_window": 1.0, "max_window": 5.0, "send_jitter": 0.0}
     flow = Flow("sack", 0.25, variant="ns2", **more)
-    run_of_2_35 = Run(100.0, 20.0, runs=1, ns2_defaults="2.35")
+    run_of_2_35 = Run(duration=100.0, warmup=20.0, runs=1, ns2_defaults="2.35")
     case = Scenario((Link(2000.0, buffer=100.0),), (flow,), run=run_of_2_35)
     waits = 5.0 - vm.predict(case, "fluid").throughput[0] * 0.25
     assert waits == pytest.approx(0.506, abs=0.03)
@@ -471,7 +471,7 @@ def test_a_packet_at_its_receiver_brings_no_ack_to_a_growing_window() -> None:
         for rtt in (0.05, 0.08)
     ]
     flows = [dataclasses.replace(flow, initial_window=5.0) for flow in flows]
-    case = Scenario((Link(1e5),), flows, run=Run(3.0, 0.0, runs=1))
+    case = Scenario((Link(1e5),), flows, run=Run(duration=3.0, warmup=0.0, runs=1))
     found = {model: vm.simulate(case, model, samples=3001) for model in ("fluid", "rounds")}
     for i, rtt in enumerate((0.05, 0.08)):
         trips = sum((N + 0.5) / ((N - N % 2) / 2.0) for N in range(5, 15))

@@ -308,7 +308,7 @@ def test_a_prediction_says_that_it_lacks_how_cubic_repairs_losses_at_red(
 def test_at_red_the_papers_vegas_lacks_the_timeouts_of_ns2s() -> None:
     """ns-2, 3 runs: 14,390 packets/s (standard error 38); without timeouts 30,870."""
     red = Red(5.0, 20.0, max_probability=0.1, weight=0.002, gentle=True)
-    link, timing = Link(34592.6, buffer=61.0, queue=red), Run(30.0, 10.0)
+    link, timing = Link(34592.6, buffer=61.0, queue=red), Run(duration=30.0, warmup=10.0)
 
     def said(variant: str, queue: Red | DropTail = red) -> bool | None:
         flow = Flow("vegas", 0.0106, alpha=6.0, beta=6.0, variant=variant)

@@ -151,7 +151,7 @@ def test_slow_start_of_vegas_overflows_a_small_buffer_at_red_as_in_ns2(
     """
     red = Red(2.0, 6.0, max_probability=0.1, weight=0.002)
     flow = Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="ns2")
-    run_ = Run(60.0, 20.0, runs=5, start_jitter=0.5)
+    run_ = Run(duration=60.0, warmup=20.0, runs=5, start_jitter=0.5)
     found = run(Scenario((Link(capacity, buffer=buffer, queue=red),), (flow,), run=run_))
     np.testing.assert_allclose(found.throughput, rate, rtol=0.02, atol=2.0 * error)
 
@@ -166,7 +166,7 @@ def test_slow_start_of_linux_s_vegas_overflows_a_small_buffer_at_red_as_in_round
     """Linux's Vegas doubles its window in each round trip, so its slow start sends bursts, too."""
     red = Red(2.0, 6.0, max_probability=0.1, weight=0.002)
     flow = Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="linux")
-    timing = Run(60.0, 20.0, runs=5, start_jitter=0.5)
+    timing = Run(duration=60.0, warmup=20.0, runs=5, start_jitter=0.5)
     s = Scenario((Link(capacity, buffer=buffer, queue=red),), (flow,), run=timing)
     found, other = run(s).throughput, predict(s, "rounds").throughput
     np.testing.assert_allclose(found, other, rtol=0.05)
@@ -272,7 +272,7 @@ def test_red_lets_newreno_s_first_repair_pass_in_the_same_networks_as_ns2(
 FOUR = Scenario(
     (Link(3000.0, buffer=266.0, queue=Red(30.0, 115.0, 0.12, weight=0.0018, gentle=True)),),
     (Flow("newreno", 0.2, count=4, variant="ns2", send_jitter=0.0),),
-    run=Run(60.0, 20.0, runs=10, seed=5, start_jitter=0.5),
+    run=Run(duration=60.0, warmup=20.0, runs=10, seed=5, start_jitter=0.5),
 )
 
 

@@ -48,7 +48,7 @@ def test_vegas_whose_first_packet_is_lost_waits_and_measures_a_long_base_rtt_as_
         Flow("vegas", 0.0443, count=4, alpha=5.0, beta=5.0, variant="ns2", send_jitter=0.0),
         Flow("reno", 0.0443, count=4, variant="ns2", send_jitter=0.0),
     )
-    times = Run(300.0, 100.0, runs=20, seed=1, start_jitter=0.5)
+    times = Run(duration=300.0, warmup=100.0, runs=20, seed=1, start_jitter=0.5)
     rates = run(Scenario((Link(408.0, buffer=56.0),), flows, run=times)).throughput_runs
     vegas, reno = rates[:, :4].mean(axis=1), rates[:, 4:].mean(axis=1)
     assert 4 <= np.sum(vegas > reno) <= 16

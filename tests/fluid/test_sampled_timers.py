@@ -93,7 +93,7 @@ def test_the_timeouts_are_those_of_the_stack(
     law: str, defaults: Literal["papers", "2.35"], rtt: float, steady: float, longest: float
 ) -> None:
     """A sender waits for at most ``longest``; CUBIC in ns-2 has timers of its own."""
-    times = Run(300.0, 100.0, ns2_defaults=defaults)
+    times = Run(duration=300.0, warmup=100.0, ns2_defaults=defaults)
     flow = Flow(law, rtt, variant="ns2")
     scenario = Scenario((Link(100.0, buffer=20.0),), (flow,), run=times)
     flows = senders(scenario)
@@ -321,7 +321,7 @@ def test_the_loss_of_a_packet_that_has_arrived_before_does_no_harm(
 def test_vegas_waits_under_random_loss_as_in_ns2() -> None:
     """ns-2: 159.1 packets per second, the mean of 40 runs, with a standard error of 2.4."""
     flow = Flow("vegas", 0.05, alpha=2.0, beta=4.0, variant="ns2")
-    times = Run(300.0, 100.0, start_jitter=0.5, runs=40)
+    times = Run(duration=300.0, warmup=100.0, start_jitter=0.5, runs=40)
     rates = run(Scenario((Link(1000.0, buffer=60.0, loss=0.03),), (flow,), run=times)).throughput
     assert rates[0] == pytest.approx(159.1, rel=0.1)
 
@@ -335,7 +335,7 @@ def test_a_starved_flow_finds_places_of_the_full_queue_as_in_ns2() -> None:
         Flow("vegas", 0.0548, count=7, alpha=4.0, beta=4.0, variant="ns2", send_jitter=0.00022),
         Flow("sack", 0.0548, variant="ns2", send_jitter=0.00022),
     )
-    times = Run(300.0, 100.0, runs=10, start_jitter=0.5)
+    times = Run(duration=300.0, warmup=100.0, runs=10, start_jitter=0.5)
     rates = run(Scenario((Link(901.0, buffer=17.0),), flows, run=times)).throughput
     assert rates[7] == pytest.approx(26.7, rel=0.1)
     assert np.mean(rates[:7]) == pytest.approx(124.8, rel=0.02)
@@ -364,6 +364,6 @@ def test_a_law_without_slow_start_grows_again_after_a_timeout(queue: DropTail | 
     vm.register_law("gentle", lambda _: 0.99, slow_start="none", cut=lambda f: 0.5 * f.window)
     flows = [Flow(law, 0.04, variant="ns2") for law in ("gentle", "cubic")]
     link = Link(1000.0, buffer=25.0, queue=queue)
-    case = Scenario((link,), tuple(flows), run=Run(60.0, 20.0, runs=1))
+    case = Scenario((link,), tuple(flows), run=Run(duration=60.0, warmup=20.0, runs=1))
     found, other = (vm.predict(case, model).throughput for model in ("fluid", "rounds"))
     np.testing.assert_allclose(found, other, rtol=0.1)

@@ -25,7 +25,7 @@ def vegas(rtt: float, start: float = 0.0, **keys: Any) -> Flow:
 def after_five_seconds(buffer: float, wait: float | None) -> Scenario:
     """Two flows with alpha 1 and beta 3 on a link of 20 Mbit/s; the second starts 5 s later."""
     flows = tuple(vegas(0.02, start, alpha=1.0, beta=3.0, send_jitter=wait) for start in (0.0, 5.0))
-    return Scenario((Link(2500.0, buffer=buffer),), flows, run=Run(120.0, 60.0))
+    return Scenario((Link(2500.0, buffer=buffer),), flows, run=Run(duration=120.0, warmup=60.0))
 
 
 @pytest.mark.parametrize("buffer", [1e4, 1e7, math.inf])
@@ -86,7 +86,7 @@ def test_a_flow_that_has_measured_its_base_by_probes_starts_without_slow_start()
     flows = tuple(
         vegas(0.01, start, alpha=1.0, beta=3.0, over_estimate=0.0) for start in (0.0, 10.0, 20.0)
     )
-    found = run(Scenario((Link(6250.0, buffer=50.0),), flows, run=Run(80.0, 40.0)))
+    found = run(Scenario((Link(6250.0, buffer=50.0),), flows, run=Run(duration=80.0, warmup=40.0)))
     np.testing.assert_allclose(found.throughput, [4327.0, 1057.0, 865.0], rtol=0.08)
 
 
@@ -127,7 +127,7 @@ def test_a_backlog_of_one_and_a_half_to_three_and_a_half_packets_is_a_wide_band(
         Flow("vegas", rtt, name=f"{rtt}", variant="ns2", alpha=low, beta=high)
         for rtt, (low, high) in rtts.items()
     )
-    s = Scenario((Link(1488.0),), flows, run=Run(200.0, 80.0, runs=5))
+    s = Scenario((Link(1488.0),), flows, run=Run(duration=200.0, warmup=80.0, runs=5))
     fluid, rounds = vm.predict(s, "fluid"), vm.predict(s, "rounds")
     [band] = [a for a in fluid.assumptions if a.name == "narrow-band"]
     assert band.holds is holds
@@ -156,7 +156,7 @@ def test_late_flows_find_less_queue_between_trains_of_different_rtts(
         Flow("vegas", rtt, name=f"{i}", variant=variant, alpha=alpha, beta=alpha, start=every * i)
         for i, rtt in enumerate(rtts)
     )
-    s = Scenario((Link(750.0, buffer=200.0),), flows, run=Run(100.0, 40.0))
+    s = Scenario((Link(750.0, buffer=200.0),), flows, run=Run(duration=100.0, warmup=40.0))
     found = vm.predict(s, "fluid")
     [said] = [a for a in found.assumptions if a.name == "many-packets-queued"]
     assert said.holds is holds
@@ -177,7 +177,7 @@ def test_delayed_acks_widen_the_band_of_backlogs(*, late: bool) -> None:
         Flow("vegas", rtt, name=f"{rtt}", variant="ns2", alpha=low, beta=high, delayed_ack=late)
         for rtt, (low, high) in bands.items()
     )
-    s = Scenario((Link(3687.5, buffer=288.0),), flows, run=Run(150.0, 30.0, runs=8))
+    s = Scenario((Link(3687.5, buffer=288.0),), flows, run=Run(duration=150.0, warmup=30.0, runs=8))
     fluid, rounds = vm.predict(s, "fluid"), vm.predict(s, "rounds")
     [band] = [a for a in fluid.assumptions if a.name == "narrow-band"]
     assert band.holds is (not late)
@@ -203,7 +203,7 @@ def test_which_backlog_of_a_wide_band_is_kept_is_unknown_also_for_equal_rtts(
         )
         for alpha, beta, count in zip(alphas, betas, (1, 4, 1), strict=True)
     )  # fmt: skip
-    s = Scenario((Link(2233.5, buffer=36.0),), flows, run=Run(90.0, 30.0))
+    s = Scenario((Link(2233.5, buffer=36.0),), flows, run=Run(duration=90.0, warmup=30.0))
     fluid, rounds = vm.predict(s, "fluid"), vm.predict(s, "rounds")
 
     def band(found: vm.Prediction) -> bool | None:
@@ -246,7 +246,7 @@ def test_slow_start_overflows_a_buffer_below_its_burst_and_the_timer_ends_the_wa
 def test_slow_start_of_linux_doubles_the_window_once_a_round_trip() -> None:
     """Each ACK adds a packet to the window, so in a round trip it at most doubles."""
     flow = Flow("vegas", 0.05, variant="linux")
-    s = Scenario((Link(2000.0, buffer=1e4),), (flow,), run=Run(0.3, 0.1))
+    s = Scenario((Link(2000.0, buffer=1e4),), (flow,), run=Run(duration=0.3, warmup=0.1))
     path = vm.simulate(s, "fluid")
     window, time = path["window"].to_numpy()[:, 0], path["time"].to_numpy()
     early = time <= 0.15  # no queue so far: 10, 20, 40, 80 packets
@@ -262,7 +262,7 @@ def test_at_five_packets_with_delayed_acks_linux_vegas_grows_as_reno() -> None:
     ``rounds`` agrees.
     """
     flow = Flow("vegas", 0.04, alpha=1.0, beta=1.0, variant="linux", delayed_ack=True)
-    case = Scenario((Link(50.0, buffer=100.0),), (flow,), run=Run(100.0, 40.0))
+    case = Scenario((Link(50.0, buffer=100.0),), (flow,), run=Run(duration=100.0, warmup=40.0))
     for model in ("fluid", "rounds"):
         found = vm.simulate(case, model, samples=4001)
         window = np.floor(found.window.values[found.time.values > 40.0])

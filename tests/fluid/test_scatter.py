@@ -19,7 +19,7 @@ from vegasmodel.results import scatter
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
 
-RANDOM = Run(300.0, 100.0, start_jitter=0.5)
+RANDOM = Run(duration=300.0, warmup=100.0, start_jitter=0.5)
 
 
 def _held(found: Prediction) -> dict[str, bool | None]:
@@ -32,7 +32,7 @@ def test_a_starving_flow_scatters_as_in_ns2() -> None:
         Flow("vegas", 0.0451, count=6, alpha=3, beta=3, variant="ns2", send_jitter=0),
         Flow("sack", 0.0451, variant="ns2", send_jitter=0),
     )
-    run = Run(300.0, 100.0, start_jitter=0.5, runs=20)
+    run = Run(duration=300.0, warmup=100.0, start_jitter=0.5, runs=20)
     found = predict(Scenario((Link(252.0, buffer=20.0),), flows, run=run), "fluid")
     assert 0.0 < found.throughput[-1] < 0.6 + 2.0 * 0.8
     assert found.throughput_se[-1] > 0.1 * found.throughput[-1]
@@ -76,7 +76,7 @@ def test_runs_follow_where_only_the_losers_are_drawn() -> None:
     flows = tuple(
         Flow("sack", rtt, name=f"rtt {rtt}", variant="ns2", send_jitter=0) for rtt in (0.043, 0.099)
     )
-    scenario = Scenario((Link(1065.0, buffer=45.0),), flows, run=Run(100.0, 50.0))
+    scenario = Scenario((Link(1065.0, buffer=45.0),), flows, run=Run(duration=100.0, warmup=50.0))
     found = predict(scenario, "fluid")
     assert found.extra["runs"] >= 3
     assert found.throughput_se.min() > 0.0
@@ -91,7 +91,7 @@ def test_runs_follow_where_only_the_losers_are_drawn() -> None:
 def test_different_rtts_at_a_drop_tail_queue_are_said_to_bring_bunches(variant: str) -> None:
     """ns-2's long flow gets 12.8 +- 0.1 pkt/s; the equations give it two to five times as much."""
     flows = tuple(Flow("sack", rtt, name=f"rtt {rtt}", variant=variant) for rtt in (0.02, 0.2))
-    scenario = Scenario((Link(1250.0, buffer=30.0),), flows, run=Run(100.0, 50.0))
+    scenario = Scenario((Link(1250.0, buffer=30.0),), flows, run=Run(duration=100.0, warmup=50.0))
     (said,) = (
         a for a in predict(scenario, "fluid").assumptions if a.name == "packets-spread-evenly"
     )
@@ -118,7 +118,7 @@ def test_vegas_flows_alone_that_overflow_the_buffer_send_in_bunches_too() -> Non
         Flow("vegas", rtt, name=f"f{i}", alpha=alpha, beta=beta, start=start)
         for i, (rtt, alpha, beta, start) in enumerate(given)
     )
-    scenario = Scenario((Link(500.0, buffer=13.0),), flows, run=Run(100.0, 30.0))
+    scenario = Scenario((Link(500.0, buffer=13.0),), flows, run=Run(duration=100.0, warmup=30.0))
     found = predict(scenario, "fluid")
     assert found.throughput[3] > 2.0 * 17.0  # far too much
     assert not _held(found)["packets-spread-evenly"]
@@ -288,7 +288,7 @@ def test_a_flow_that_starves_in_fluid_is_named() -> None:
         Flow("vegas", 0.05, count=50, alpha=3, beta=3, variant="ns2"),
         Flow("reno", 0.05, count=50, variant="ns2"),
     )
-    case = Scenario((Link(2500.0, buffer=150.0),), flows, run=Run(100.0, 40.0))
+    case = Scenario((Link(2500.0, buffer=150.0),), flows, run=Run(duration=100.0, warmup=40.0))
     assert _held(predict(case, "fluid"))["nobody-starves"] is False
     case = case.replace({"link.buffer": 400})
     assert _held(predict(case, "fluid"))["nobody-starves"] is True
@@ -300,7 +300,7 @@ def test_flows_in_step_lose_one_packet_each() -> None:
         Flow("vegas", 0.0307, count=3, alpha=5, beta=5, variant="ns2", send_jitter=0),
         Flow("reno", 0.0307, variant="ns2", send_jitter=0),
     )
-    run = Run(100.0, 40.0, start_jitter=0.5, runs=2)
+    run = Run(duration=100.0, warmup=40.0, start_jitter=0.5, runs=2)
     found = predict(Scenario((Link(1974.0, buffer=18.0),), flows, run=run), "fluid")
     np.testing.assert_allclose(found.throughput[:3], 597.1, rtol=0.03)
 
@@ -441,7 +441,7 @@ def test_waits_that_lengthen_the_round_trip_are_reported() -> None:
 def test_first_windows_that_the_buffer_cannot_hold_are_reported() -> None:
     """Three first windows of 10 packets at a pipe of 4.3 and a buffer of 4."""
     flow = Flow("tahoe", 0.43, count=3, variant="linux")
-    case = Scenario((Link(10.0, buffer=4.0),), (flow,), run=Run(30.0, 10.0))
+    case = Scenario((Link(10.0, buffer=4.0),), (flow,), run=Run(duration=30.0, warmup=10.0))
     assert _held(predict(case, "fluid"))["first-windows-fit"] is False
     assert _held(predict(case.replace({"link.buffer": 30.0}), "fluid"))["first-windows-fit"]
 
@@ -479,7 +479,7 @@ def test_a_mean_that_is_not_precise_comes_with_the_number_of_runs_to_ask_for() -
 def test_a_flow_that_has_a_throughput_in_some_runs_only_needs_more_of_them() -> None:
     """The flow ends before the warm-up in one run of three; the mean of two runs says little."""
     flows = (Flow("reno", 0.05), Flow("cubic", 0.15, size=700.0))
-    scenario = Scenario((Link(700.0, buffer=35.0),), flows, run=Run(30.0, 10.0))
+    scenario = Scenario((Link(700.0, buffer=35.0),), flows, run=Run(duration=30.0, warmup=10.0))
     rates = np.array([[700.0, 75.0], [705.0, np.nan], [702.0, 74.0]])
     note = scatter.enough_runs(scenario, rates, chance=True)
     assert note.holds is False
@@ -499,7 +499,7 @@ def test_a_receivers_window_below_twice_vegas_own_limits_its_recoveries(variant:
     """
     flow = Flow("vegas", 0.08, count=2, variant=variant, alpha=6, beta=8, max_window=35)
     link = Link(500.0, loss=0.002, buffer=15.0, queue=Red(5.0, 25.0, gentle=True))
-    scenario = Scenario((link,), (flow,), run=Run(150.0, 50.0, runs=1))
+    scenario = Scenario((link,), (flow,), run=Run(duration=150.0, warmup=50.0, runs=1))
     assert _held(predict(scenario, "fluid"))["whole-stack"] is False
     lossless = Scenario((Link(500.0, buffer=1000.0),), (flow,), run=scenario.run)
     for harmless in (scenario.replace({"flow.vegas.max_window": 60}), lossless):

@@ -18,7 +18,7 @@ def late(rtts, alphas, capacity, every=4.0, duration=120.0):
         Flow("vegas", rtt, alpha=a, beta=a, variant="paper", start=every * i, name=f"v{i}")
         for i, (rtt, a) in enumerate(zip(rtts, alphas, strict=True))
     ]
-    run = Run(duration, duration / 3, runs=2)
+    run = Run(duration=duration, warmup=duration / 3, runs=2)
     return Scenario((Link(capacity, buffer=400.0),), tuple(flows), run=run)
 
 

@@ -110,7 +110,7 @@ def test_utilization_with_small_buffers(
         Flow(law, rtt, name=f"f{i}", alpha=3, beta=6, variant="ns2", send_jitter=wait)
         for i, (law, rtt) in enumerate(flows)
     )
-    run = Run(300.0, 100.0, start_jitter=0.5, runs=20)
+    run = Run(duration=300.0, warmup=100.0, start_jitter=0.5, runs=20)
     found = predict(Scenario((Link(capacity, buffer=buffer),), groups, run=run), "fluid")
     assert found.throughput.sum() / capacity == pytest.approx(measured, abs=0.1)
 
@@ -130,7 +130,7 @@ def test_flows_of_two_rtts_lose_as_in_ns2_if_several_have_each_of_them(
     ``measured``: packets per second in ns-2, means over the flows of an RTT and three runs.
     """
     flows = tuple(Flow("newreno", rtt, name=f"f{i}", variant="ns2") for i, rtt in enumerate(rtts))
-    run = Run(160.0, 40.0, start_jitter=0.5, runs=10)
+    run = Run(duration=160.0, warmup=40.0, start_jitter=0.5, runs=10)
     found = predict(Scenario((Link(capacity, buffer=buffer),), flows, run=run), "fluid").throughput
     error = np.sqrt(np.mean((found - measured) ** 2)) / np.mean(measured)
     assert error < 0.12

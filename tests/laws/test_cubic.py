@@ -24,7 +24,7 @@ def test_cubic_grows_as_in_rounds_beside_a_law_that_empties_the_queue_often(rtt)
     vm.register_law("four", lambda _: 4.0)
     flows = tuple(vm.Flow(law, rtt, variant="ns2", send_jitter=0.0) for law in ("four", "cubic"))
     link = vm.Link(2000.0, buffer=1000.0 * rtt)
-    case = vm.Scenario((link,), flows, run=vm.Run(150.0, 50.0, runs=1))
+    case = vm.Scenario((link,), flows, run=vm.Run(duration=150.0, warmup=50.0, runs=1))
     rates = [vm.predict(case, model).throughput[0] for model in ("fluid", "rounds")]
     assert rates[0] == pytest.approx(rates[1], rel=0.12)
 

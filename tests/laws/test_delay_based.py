@@ -30,7 +30,7 @@ def test_a_law_that_ignores_the_delay_gets_the_same_if_it_is_called_delay_based(
         more = {"variant": variant, "delayed_ack": delayed_ack}
         own = exact("own", 0.04, count=3, gamma=1e6, **more)
         flows = (own, exact("newreno", 0.04, **more))
-        case = Scenario((Link(500.0, buffer=10.0),), flows, run=Run(60.0, 10.0))
+        case = Scenario((Link(500.0, buffer=10.0),), flows, run=Run(duration=60.0, warmup=10.0))
         found.append(vm.predict(case, "fluid").throughput)
     assert found[0] == pytest.approx(found[1], rel=1e-12)
 
@@ -40,7 +40,7 @@ def test_slow_start_ends_at_a_backlog_of_gamma_as_in_rounds(variant):
     """The window after slow start is the one that ``rounds`` has, and not that of a loss."""
     vm.register_law("own", _additive, delay_based=True)
     flow = exact("own", 0.1, variant=variant, gamma=1.0)
-    case = Scenario((Link(5000.0, buffer=500.0),), (flow,), run=Run(2.0, 1.0))
+    case = Scenario((Link(5000.0, buffer=500.0),), (flow,), run=Run(duration=2.0, warmup=1.0))
     windows = {m: vm.simulate(case, m).window.values[-1, 0] for m in ("fluid", "rounds")}
     assert windows["rounds"] < 200.0  # a loss would come at 1000 packets
     assert windows["fluid"] == pytest.approx(windows["rounds"], rel=0.5)  # it grows by 100 % a step
@@ -71,7 +71,7 @@ def test_simulate_gives_the_base_rtt_of_a_delay_based_law(model):
         exact("ledbat", 0.06, name="late", variant="ns2", start=30.0),
         exact("reno", 0.06, variant="ns2", start=99.0),
     )
-    case = Scenario((Link(1000.0, buffer=100.0),), flows, run=Run(100.0, 50.0))
+    case = Scenario((Link(1000.0, buffer=100.0),), flows, run=Run(duration=100.0, warmup=50.0))
     base = vm.simulate(case, model, samples=1001)["base_rtt"]
     assert base.sel(flow="late", time=slice(0.0, 29.0)).isnull().all()
     assert base.sel(flow="reno").isnull().all()

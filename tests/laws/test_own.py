@@ -90,7 +90,7 @@ def test_a_loss_leaves_a_registered_law_the_window_that_it_leaves_the_law_of_the
         flows = [
             vm.Flow(name, 0.05, variant="ns2", send_jitter=0.0, name=name) for name in (law, "reno")
         ]
-        run = Run(60.0, 20.0, start_jitter=0.0, ns2_defaults=defaults)
+        run = Run(duration=60.0, warmup=20.0, start_jitter=0.0, ns2_defaults=defaults)
         return vm.predict(Scenario([Link(1250.0, buffer=38)], flows, run=run), "rounds").throughput
 
     np.testing.assert_allclose(throughputs("own-reno"), throughputs("sack"), rtol=1e-9)
@@ -133,7 +133,7 @@ def test_a_law_sees_how_many_round_trips_have_passed_since_its_start(model):
         return 1.0 if f.round_trips < 30.0 else 0.0
 
     flow = vm.Flow("ramp", 0.1, variant="ns2", initial_window=10.0, send_jitter=0.0)
-    case = vm.Scenario((vm.Link(10000.0),), (flow,), run=vm.Run(30.0, 10.0))
+    case = vm.Scenario((vm.Link(10000.0),), (flow,), run=vm.Run(duration=30.0, warmup=10.0))
     assert vm.predict(case, model).throughput[0] == pytest.approx(39.0 / 0.1, rel=0.03)
 
 
@@ -196,7 +196,7 @@ def test_what_the_fluid_has_not_is_said():
 )
 def test_a_law_that_losses_do_not_cut_is_told(changes, holds):
     vm.register_law("bold", lambda f: 1.0, **changes)
-    run = vm.Run(10.0, 5.0, runs=1)
+    run = vm.Run(duration=10.0, warmup=5.0, runs=1)
     case = vm.Scenario([vm.Link(250.0, buffer=20.0)], [vm.Flow("bold", 0.08)], run=run)
     for model in ("fluid", "rounds"):
         said = {a.name: a for a in vm.predict(case, model).assumptions}["losses-end-growth"]
@@ -238,7 +238,7 @@ def test_like_sources_get_like_rates_in_the_fluid():
         vm.Flow(law, 0.169, count=3, alpha=alpha, beta=3.0, variant="ns2", send_jitter=0.0)
         for law, alpha in groups
     )
-    run = Run(300.0, 100.0, runs=40, start_jitter=0.5)
+    run = Run(duration=300.0, warmup=100.0, runs=40, start_jitter=0.5)
     case = Scenario((Link(405.0, buffer=57.0),), flows, run=run)
     rates = np.asarray(vm.predict(case, "fluid").throughput)
     for like in (rates[:3], rates[3:]):

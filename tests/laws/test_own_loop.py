@@ -26,7 +26,7 @@ def flow(name: str, drift, **options) -> vm.Flow:
 
 
 def said_by_fluid(*flows: vm.Flow, buffer: float = 100.0) -> Assumption:
-    case = vm.Scenario([vm.Link(C, buffer=buffer)], flows, run=vm.Run(60.0, 20.0))
+    case = vm.Scenario([vm.Link(C, buffer=buffer)], flows, run=vm.Run(duration=60.0, warmup=20.0))
     (said,) = [a for a in vm.predict(case, "fluid").assumptions if a.name == NAME]
     return said
 
@@ -73,7 +73,7 @@ def test_a_law_that_still_grows_when_averages_begin_is_named(model):
     said, rates = [], []
     for duration in (60.0, 600.0):
         flow = vm.Flow("slow", 0.184, variant="ns2")
-        run = vm.Run(duration, duration / 3.0)
+        run = vm.Run(duration=duration, warmup=duration / 3.0)
         found = vm.predict(vm.Scenario([vm.Link(1000.0, buffer=57.0)], [flow], run=run), model)
         said += [a for a in found.assumptions if a.name == "settles-in-time"]
         rates.append(float(np.asarray(found.throughput)[0]))
@@ -113,7 +113,7 @@ def test_windows_that_something_else_limits_do_not_count_as_unsettled(model, opt
 
     vm.register_law("fast", fast, delay_based=True, once_a_round=True)
     flows = [vm.Flow("fast", 0.1, variant="ns2", **each) for each in options]
-    run = vm.Run(60.0, 20.0)
+    run = vm.Run(duration=60.0, warmup=20.0)
     found = vm.predict(vm.Scenario([vm.Link(1000.0, buffer=50.0)], flows, run=run), model)
     names = {a.name: a.holds for a in found.assumptions}
     assert names.get("settles-in-time") is not False

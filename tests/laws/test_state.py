@@ -52,7 +52,7 @@ def test_a_law_decides_once_a_round_trip_after_its_numbers_have_changed(model, v
         if k % 4.0 == 3.0:  # the window has been the same for a round trip
             rests.append(window)
     flow = vm.Flow("drawn", 0.1, variant=variant, initial_window=20.0, send_jitter=0.0)
-    case = vm.Scenario([vm.Link(5000.0)], [flow], run=vm.Run(6.5, 1.0))
+    case = vm.Scenario([vm.Link(5000.0)], [flow], run=vm.Run(duration=6.5, warmup=1.0))
     # from the middle of the first rest on, four round trips between two rests
     samples = vm.simulate(case, model, samples=651)
     found = np.interp(0.35 + 0.4 * np.arange(15), samples.time, samples.window[:, 0])
@@ -70,7 +70,7 @@ def test_a_cut_sees_what_the_law_has_kept_at_this_loss(model, variant):
         cut=lambda f: f.mark,
     )
     flow = vm.Flow("marks", 0.1, variant=variant, send_jitter=0.0)
-    case = vm.Scenario([vm.Link(500.0, buffer=20)], [flow], run=vm.Run(30.0, 10.0))
+    case = vm.Scenario([vm.Link(500.0, buffer=20)], [flow], run=vm.Run(duration=30.0, warmup=10.0))
     assert vm.simulate(case, model).window.values[-1, 0] == pytest.approx(12.0, abs=0.1)
 
 
@@ -178,7 +178,7 @@ def test_the_velocity_of_copa_doubles_each_round_trip(model):
     for name, expected in (("copa", trips), ("copa-slow", 245)):
         register_copa(name, faster=name == "copa")
         flow = vm.Flow(name, 0.1, variant="ns2", initial_window=10.0, send_jitter=0.0)
-        case = vm.Scenario([vm.Link(1e6)], [flow], run=vm.Run(40.0, 20.0))
+        case = vm.Scenario([vm.Link(1e6)], [flow], run=vm.Run(duration=40.0, warmup=20.0))
         samples = vm.simulate(case, model, samples=4001)
         grown = (samples.window[:, 0].values >= 500.0).argmax()
         assert samples.time.values[grown] / 0.1 == pytest.approx(expected, rel=0.02, abs=1.0)
@@ -224,7 +224,7 @@ def test_a_window_that_rests_while_a_law_counts_is_no_fixed_point(model):
         slow_start="none",
     )
     flow = vm.Flow("waits", 0.1, variant="linux", initial_window=20.0, send_jitter=0.0)
-    case = vm.Scenario([vm.Link(500.0)], [flow], run=vm.Run(60.0, 50.0))
+    case = vm.Scenario([vm.Link(500.0)], [flow], run=vm.Run(duration=60.0, warmup=50.0))
     assert vm.predict(case, model).throughput[0] == pytest.approx(100.0, rel=0.01)
     assert vm.limit_cycle(case, model).throughput[0] < 190.0
 

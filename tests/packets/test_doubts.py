@@ -108,7 +108,7 @@ def test_a_comparison_doubts_that_flows_of_one_link_share_a_queue(links):
     """`compare --trace` did not say what `inspect` does.  With two links there is no doubt."""
     route = [vm.Link(1000.0, buffer=80.0, name=f"l{i}") for i in range(links)]
     flows = [vm.Flow("reno", rtt, name=name) for name, rtt in (("a", 0.04), ("b", 0.07))]
-    scenario = vm.Scenario(route, flows, run=vm.Run(40.0, 1.0))
+    scenario = vm.Scenario(route, flows, run=vm.Run(duration=40.0, warmup=1.0))
     found = vm.compare(scenario, two_flows(shared=False), "network").measured
     said = {each.name: each for each in found.assumptions}
     assert ("one-queue" in said) is (links == 1)

@@ -117,7 +117,7 @@ def measured_by_ends(buffer, laws, *, delayed=False, seconds=60.0, loss=0.0):
     case = vm.Scenario(
         (vm.Link("1000 pkt/s", buffer=buffer, loss=loss),),
         tuple(flows),
-        run=vm.Run(seconds, 1.0, runs=1),
+        run=vm.Run(duration=seconds, warmup=1.0, runs=1),
     )
     whole = to_trace(vm.simulate(case, "rounds", samples=1 + round(seconds / 0.02)))
     return dataclasses.replace(

@@ -56,7 +56,7 @@ def test_the_same_seed_gives_the_same_script() -> None:
 def test_seed_and_number_of_a_run_decide_its_random_starts(seed: int) -> None:
     """The simulators draw the same starts (``start_times``)."""
     flows = [vm.Flow("vegas", "80 ms", count=3), vm.Flow("reno", "80 ms", start="1 s")]
-    jittered = vm.Run("60 s", "20 s", seed=seed, start_jitter="5 s")
+    jittered = vm.Run(duration="60 s", warmup="20 s", seed=seed, start_jitter="5 s")
     scenario = vm.Scenario([vm.Link("1000 pkt/s", buffer=20)], flows, run=jittered)
     seen = set()
     for run in (0, 1):

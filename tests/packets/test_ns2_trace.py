@@ -60,7 +60,7 @@ def test_the_rtt_of_a_syn_is_left_out_as_it_is_smaller_than_a_data_packet(law: s
 
     They take 0.4 ms at the link, and a 200th of this at each of two access links.
     """
-    run = vm.Run(20.0, 5.0, ns2_defaults="2.35")
+    run = vm.Run(duration=20.0, warmup=5.0, ns2_defaults="2.35")
     flow = vm.Flow(law, 0.1, variant="ns2", send_jitter=0.0)
     recorded = ns2_trace.record(vm.Scenario([vm.Link(100.0, buffer=20)], [flow], run=run))
     least = 0.1 + 0.0004 * (1 + 2 / 200)

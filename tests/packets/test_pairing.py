@@ -284,7 +284,7 @@ def test_a_packet_that_comes_first_does_not_swap_the_flows(reno_first, tmp_path)
 def test_an_interval_counts_by_the_packets_delivered_in_it() -> None:
     """100 packets of 0.1 s in the first second, 50 of 0.4 s in the half second after it."""
     flow = vm.Flow("reno", 0.05)
-    asked = vm.Scenario((vm.Link(200.0),), (flow,), run=vm.Run(1.5, 0.0))
+    asked = vm.Scenario((vm.Link(200.0),), (flow,), run=vm.Run(duration=1.5, warmup=0.0))
     measured = make(
         "test", [1.0, 1.5], ["reno"], {"throughput": [[100.0], [100.0]], "rtt": [[0.1], [0.4]]}
     )

@@ -155,7 +155,7 @@ def test_the_range_of_an_rtt_holds_the_true_one_if_packets_differ_in_size():
         Flow("vegas", 0.033, alpha=2.0, beta=2.0, start=0.283, packet_size=1500.0, variant="ns2"),
         Flow("cubic", 0.033, start=0.838, packet_size=3000.0, variant="ns2"),
     )
-    scenario = Scenario((Link(369.0, buffer=15.0),), flows, run=Run(60.0, 20.0))
+    scenario = Scenario((Link(369.0, buffer=15.0),), flows, run=Run(duration=60.0, warmup=20.0))
     for found in estimate(measurement.record_engine(scenario)).rtt.values():
         assert found.low <= 0.033 <= found.high
 
@@ -182,7 +182,7 @@ def test_acks_that_the_receiver_holds_back_make_no_queue_longer():
         Flow("reno", 0.0707, start=0.0457, variant="ns2"),
         Flow("tahoe", 0.0707, count=4, start=0.186, variant="ns2", delayed_ack=True),
     )
-    run = Run(60.0, 20.0, ns2_defaults="2.35")
+    run = Run(duration=60.0, warmup=20.0, ns2_defaults="2.35")
     scenario = Scenario((Link(180.0, buffer=22.0),), flows, run=run)
     found = estimate(measurement.record_engine(scenario)).buffer
     assert found is not None

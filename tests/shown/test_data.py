@@ -85,7 +85,7 @@ def test_a_frame_has_a_row_for_every_flow() -> None:
 def test_a_table_has_the_rate_while_a_flow_is_active_and_that_over_all_the_time() -> None:
     """Flow b is active for 4 of the 10 s after the warm-up, so it delivers 0.4 times its rate."""
     flows = (vm.Flow("vegas", 0.04, "a"), vm.Flow("vegas", 0.04, "b", start=2.0, stop=6.0))
-    case = vm.Scenario((vm.Link(900.0),), flows, run=vm.Run(12.0, 2.0))
+    case = vm.Scenario((vm.Link(900.0),), flows, run=vm.Run(duration=12.0, warmup=2.0))
     frame = vm.Prediction("mine", case, np.array([500.0, 400.0])).to_dataframe()
     ratio = frame["delivered_bps"] / frame["throughput_bps"]
     assert list(ratio) == pytest.approx([1.0, 0.4])

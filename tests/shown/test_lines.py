@@ -247,7 +247,7 @@ def test_a_list_that_is_cut_says_how_many_more_there_are() -> None:
     assert few(["a", "b", "c", "d"]) == "a, b, c and 1 more"
     assert few(["a", "b", "c", "d"], 2, clauses=True) == "a; b; and 2 more"
     flows = [vm.Flow("vegas", "80 ms", name=f"v{i}", stop="5 s") for i in range(5)]
-    case = vm.Scenario([vm.Link(1000.0)], flows, run=vm.Run("60 s", "10 s"))
+    case = vm.Scenario([vm.Link(1000.0)], flows, run=vm.Run(duration="60 s", warmup="10 s"))
     (known,) = sends_after_warm_up(case, np.zeros(5))
     assert "v2 stops at 5 s and 2 more before averages begin" in known.detail
 
@@ -308,7 +308,7 @@ def test_the_repr_of_a_part_shows_a_number_as_the_text_from_which_it_comes():
 def test_a_flow_that_stops_when_the_averages_begin_is_named(stop: float, said: bool) -> None:
     """In some traces its throughput is 0, and not NaN."""
     flows = [vm.Flow("reno", 0.1, "a", stop=stop), vm.Flow("reno", 0.1, "b")]
-    case = vm.Scenario([vm.Link(100.0)], flows, run=vm.Run(60.0, 20.0))
+    case = vm.Scenario([vm.Link(100.0)], flows, run=vm.Run(duration=60.0, warmup=20.0))
     for rate in (0.0, np.nan):
         found = sends_after_warm_up(case, np.array([rate, 90.0]))
         assert bool(found) is said

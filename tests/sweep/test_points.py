@@ -379,7 +379,7 @@ def test_over_arrays_the_same_assumptions_do_not_hold(key: str, values: list[flo
         vm.Flow("vegas", 0.06, alpha=2, beta=3, access=1500.0, start=5.0, variant="ns2"),
         vm.Flow("newreno", 0.06, name="reno", count=2, max_window=30.0),
     ]
-    base = vm.Scenario([vm.Link(1000.0, buffer=20)], flows, run=vm.Run(200.0, 60.0))
+    base = vm.Scenario([vm.Link(1000.0, buffer=20)], flows, run=vm.Run(duration=200.0, warmup=60.0))
     over = {key: values, "link.buffer": [4.0, 20.0, 60.0]}
     data = vm.sweep(base, over, "minicycle")
     assert len(set(data["broken"].values.flat)) > 1
@@ -433,7 +433,7 @@ def test_a_flow_that_sends_after_the_warm_up_in_some_runs_only_is_not_certain() 
         vm.Flow("reno", 0.05, name="reno", variant="ns2"),
         vm.Flow("cubic", 0.15, name="cubic", size=700.0, variant="ns2"),
     )
-    run = vm.Run(30.0, 9.0, start_jitter=4.0)
+    run = vm.Run(duration=30.0, warmup=9.0, start_jitter=4.0)
     case = vm.Scenario((vm.Link(700.0, buffer=35.0),), flows, run=run)
     delivers = np.isfinite(vm.predict(case, "rounds").extra["throughput_runs"][:, 1])
     assert delivers.any()
@@ -486,7 +486,7 @@ def test_a_group_has_the_mean_of_its_flows_that_have_a_throughput() -> None:
     base = vm.Scenario(
         [vm.Link("300 pkt/s", buffer=20)],
         [brief, vm.Flow("vegas", "80 ms", variant="ns2", send_jitter=0.0)],
-        run=vm.Run("40 s", "10 s"),
+        run=vm.Run(duration="40 s", warmup="10 s"),
     )
     rates = vm.predict(base, "rounds").throughput
     assert np.isnan(rates).tolist() == [True, False, False, False]
