@@ -141,7 +141,7 @@ class Bins:
 
         - ``flows``, ``chosen``: the names of these flows, and their indices in ``Bins.flow``.
         - ``links``: the names of all links.
-        - ``known``: those of the variables sent, retransmits, loss and acks that the file shows.
+        - ``known``: which of the variables "sent", "retransmits", "loss" and "acks" the file shows.
           The trace leaves out the others.
         - ``variables``: more variables of the trace, which do not come from the bins.
 
@@ -155,7 +155,7 @@ class Bins:
         # [quantity, flow, bin] becomes [quantity, bin, flow], as a trace has the time first
         flow = self.flow[:, chosen, :used].swapaxes(1, 2)
         rtt, window = _mean(flow, RTT_SUM), _mean(flow, WINDOW_SUM)
-        # infinite so far: no RTT was seen in the bin
+        # a bin without an RTT has the least RTT infinity here, and NaN in the trace
         rtt_min = np.where(np.isinf(flow[RTT_MIN]), np.nan, flow[RTT_MIN])
         entries: dict[str, Floats] = {
             "throughput": flow[DELIVERED] / lengths,

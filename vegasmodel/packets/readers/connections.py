@@ -147,11 +147,11 @@ class Connections:
     def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
         """Process a SYN with the sequence number ``seq``.
 
-        The SYN repeats an earlier one if an end has sent a SYN with this number before. A SYN-ACK
-        answers the first SYN of a handshake, if the capture has this first SYN. Every other SYN
-        begins a new connection.  ``key`` is the SYN's pair (sender, receiver).  ``second`` is true
-        for a SYN-ACK.  ``mss`` is the value of the MSS option in bytes, or 0 if the SYN has no such
-        option.
+        The SYN repeats an earlier one if its sender has sent a SYN with this number before. A
+        SYN-ACK answers the first SYN of a handshake, if the capture has this first SYN. Every other
+        SYN begins a new connection.  ``key`` is the SYN's pair (sender, receiver).  ``second`` is
+        true for a SYN-ACK.  ``mss`` is the value of the MSS option in bytes, or 0 if the SYN has no
+        such option.
         """
         ends = frozenset(key)
         known = self.handshakes.get(ends)

@@ -140,15 +140,17 @@ def _doubts(
 ) -> dict[str, str]:
     """The assumptions about the capture that are in doubt, each with a text that says why.
 
-    ``connections`` holds what is known of all connections in the capture, and ``flows`` are those
-    of their directions that the trace has. ``names`` maps the index of a flow to its name. Most
-    texts begin with the names of the flows to which the doubt applies.
+    ``connections`` holds what is known of all connections in the capture. A flow is one direction
+    of a connection; ``flows`` are the flows of the trace, and ``names`` maps the index of a flow to
+    its name. Most texts begin with the names of the flows to which the doubt applies.
     """
 
     def names_of(test: Callable[[Flow], bool]) -> str:
         """The names of the flows for which ``test`` is true, as a list in words."""
         return few([names[flow.index] for flow in flows if test(flow)])
 
+    # Two SYNs would tell the packet size by their MSS options. If ports were used again, the ACK
+    # number jumps to that of the new connection, which looks like delivered data.
     doubts = {
         "known-packet-size": (
             names_of(lambda flow: flow.assumed),

@@ -164,12 +164,13 @@ def read(source: Source) -> Trace:
     """Read the whole CSV table.  If a line is wrong, a ``TraceError`` names it."""
     names = check_header(source)
     header_line, _ = header(source.head)
-    # If the first column is not the time, a line may begin with a flow's name, and this with a #.
-    comments = names[0] == "time"
+    # A line that begins with # is a comment only if the first column is the time. In other columns,
+    # for example that of the flow's name, the # may be a part of the cell.
+    has_comments = names[0] == "time"
     snapshots = Snapshots(source)
     first_samples: dict[str, tuple[float, float]] = {}  # each flow's first time and bytes_acked
     for number, text in source.lines():
-        if number <= header_line or not text.strip() or (comments and text.startswith("#")):
+        if number <= header_line or not text.strip() or (has_comments and text.startswith("#")):
             continue
         try:
             cells = next(csv.reader([text]))
@@ -200,6 +201,7 @@ def read(source: Source) -> Trace:
         "base_rtt": "vegas_baseRTT_us" if "vegas_baseRTT_us" in names else "minrtt_us",
     }
     first = min((time for time, _ in first_samples.values()), default=0.0)
+    # times since 1970 are very large numbers: the trace then counts from its first sample
     origin = first if first >= EPOCH_TIMES else 0.0
     if origin:
         about["origin"] = repr(origin)
@@ -211,30 +213,29 @@ def read(source: Source) -> Trace:
 
 
 def _unknown_columns(names: Sequence[str]) -> dict[str, str]:
-    """Warn about columns that are not known, with the most similar known column as a hint.
+    """The assumption ``known-columns``, with a text that names the columns that are not known.
 
-    The result maps the name of the assumption ``known-columns`` to the text of the warning.  It is
-    empty if all columns are known.
+    The text also gives a hint: the known column with the most similar name, of those that the file
+    lacks.  The result is empty if all columns are known.
     """
     found = []
     for name in names:
         if name in (*REQUIRED, *OPTIONAL) or name in RECORDED_BUT_NOT_READ:
             continue
-        left = [known for known in OPTIONAL if known not in names]
-        found.append(f"column {name[:60]!a} is not known and not read{nearest(name, left)}")
+        absent = [known for known in OPTIONAL if known not in names]
+        found.append(f"column {name[:60]!a} is not known and not read{nearest(name, absent)}")
     if not found:
         return {}
     return {"known-columns": few(found, clauses=True)}
 
 
 def _doubts(snapshots: Snapshots, first_samples: dict[str, tuple[float, float]]) -> dict[str, str]:
-    """Warn if bytes_acked seems to count the bytes of one interval, not those of the whole flow.
+    """The assumption ``usual-units``: bytes_acked counts the bytes of the whole flow.
 
-    This is likely if bytes_acked of a flow is the same number in the flow's first and last samples,
-    and this number is at least the size of one segment. ``first_samples`` has each flow's first
-    time, s, and first bytes_acked. The result maps the name of the assumption ``usual-units`` to
-    the text of the warning, which names the first such flow. The result is empty if there is no
-    such flow.
+    It is in doubt if bytes_acked of a flow is the same number in the flow's first and last samples,
+    and this number is at least the size of one segment: it may then count the bytes of each
+    interval by itself. The text of the assumption names the first such flow. The result is empty if
+    there is none. ``first_samples`` has each flow's first time, s, and first bytes_acked.
     """
     for name, (time, acked) in first_samples.items():
         constant = acked == snapshots.counts[name]["bytes"] and time < snapshots.latest[name]

@@ -120,7 +120,8 @@ class Flow:
         self.begin = self.high = self.acked = seq
         self.fin: int | None = None  # sequence number of the FIN
         self.holes: list[tuple[int, int]] = []  # bytes below high that were not seen, in order
-        # start -> (end, id, stamp, time); an OrderedDict finds its oldest entry at once
+        # The last segments, among which copies are looked up: first byte -> (end, IPv4 identifier,
+        # TCP timestamp, time). An OrderedDict finds its oldest entry at once.
         self.recent: OrderedDict[int, tuple[int, int, int, float]] = OrderedDict()
         self.pending: deque[tuple[int, float]] = deque()  # end of a segment, when it was sent
         self.stamps: deque[tuple[int, float]] = deque()  # an ACK's timestamp, when it passed
@@ -130,10 +131,13 @@ class Flow:
         self.acks = 0  # number of ACKs
         self.total = 0  # bytes of data, retransmitted ones included
         self.largest = self.headers = 0  # bytes of data and of headers in the largest segment
-        self.regular = 0  # bytes in segments that would fill one or more Ethernet packets exactly
+        # bytes in segments that hold as much data as one or more full Ethernet packets: if these
+        # are many, the network card joins or splits packets (``payload``)
+        self.regular = 0
         self.syns = self.mss = 0  # number of SYNs with an MSS option, and the smallest MSS in bytes
         self.options = 0  # bytes of TCP options in a data segment
-        self.clock_resets = 0  # how often the capture's clock had been set back at the last packet
+        # how often the capture's clock had been set back when this flow's last packet was captured
+        self.clock_resets = 0
         self.copies = 0  # packets that the capture has twice
         # bytes that were acknowledged, but are not in the capture: all, and the longest range
         self.missed = self.widest = 0
@@ -151,7 +155,8 @@ class Flow:
         # receiver and back.
         self.up, self.least_up, self.least_down = 0.0, np.inf, np.inf
         self.stamped = False  # ``up`` was measured by an echoed timestamp, not by the handshake
-        # whether an RTT is ``up`` plus the time from a segment to its ACK, or only this time
+        # true: an RTT is the time from a segment to its ACK plus ``up``; false: only this time,
+        # because the capture was made at the sender, or ``up`` is not known yet
         self.adds_up = False
 
     @property
