@@ -337,11 +337,14 @@ def _draft(completed: dict[str, Any], link_gaps: list[str], gaps: list[list[str]
 def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
     """The estimate of a missing key of the only link: ``capacity`` or ``buffer``.
 
-    ``known`` has what the trace tells, and ``draft`` is the file's scenario with placeholders. A
-    buffer that the trace does not tell is the default. A buffer of which the trace tells only a
-    lower bound is infinite in two cases: no packet was lost, so no larger buffer would change the
-    trace; or most losses were random, so the queue need not have been full. Raises ``FieldError``
-    if the trace does not tell the capacity.
+    ``known`` has what the trace tells. ``draft`` is the file's scenario, with defaults or
+    placeholders for missing keys; the default buffer is infinite.
+
+    The buffer has its default if the trace does not tell it, or if packets are also lost before the
+    queue is full (RED, random loss). It is infinite, too, if the trace tells only a lower bound, in
+    two cases: no packet was lost, so no larger buffer would change the trace; or most losses were
+    random, so the queue need not have been full. Raises ``FieldError`` if the trace does not tell
+    the capacity.
     """
     place, link = f"link[0].{key}", draft.links[0]
     if key == "capacity":
@@ -359,7 +362,7 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
         how = f"{found.how}, so the default"
         return Filled(place, math.inf, found.low, math.inf, "pkt", how, link.buffer)
     if trace.engine == "ns2":
-        # so ns-2's buffer is a packet larger than the greatest number of waiting packets
+        # the estimate is the number of waiting packets
         how = f"{found.how}; one more, as ns-2's limit counts the packet in transmission"
         return _filled(place, _shifted(found, 1.0, how), link.buffer)
     return _filled(place, found, link.buffer)

@@ -102,10 +102,10 @@ def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) ->
 def _first(scenario: Scenario, edges: Floats, sent: Floats) -> Floats:
     """The time of each flow's first packet, s: the flow's start in the scenario.
 
-    If starts are randomly delayed (``start_jitter``), it is the start of the first interval in
-    which the flow sends a packet, or NaN if it sends none.  ``sent`` [interval, flow] has the
-    packets that each flow sends in each interval.  ``edges`` are the times between the intervals,
-    s.
+    If starts are randomly delayed (``start_jitter``), it is the beginning of the first interval in
+    which the flow sends a packet, but not before the start in the scenario. It is NaN if the flow
+    sends no packet.  ``sent`` [interval, flow] has the packets that each flow sends in each
+    interval.  ``edges`` are the times at which intervals begin or end, s.
     """
     starts = np.array([member.start for member in scenario.members])
     if scenario.run.start_jitter == 0.0:
@@ -142,7 +142,7 @@ def _rtts(
 
     Each array is [time, flow].  An RTT is NaN if no ACK gave one in the interval.  The baseRTT is
     the smallest RTT of the flow up to the end of the interval; it is NaN for flows that are not
-    Vegas.  ``edges`` are the times between the intervals, s.
+    Vegas.  ``edges`` are the times at which intervals begin or end, s.
     """
     shape = (edges.size - 1, len(trips))
     mean, least, base = np.full((3, *shape), np.nan)

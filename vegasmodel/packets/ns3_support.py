@@ -114,12 +114,12 @@ def _link(link: Link, where: str) -> None:
 
 
 def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
-    """Raise ``FieldError`` if ns-3 cannot simulate a table ``[[flow]]``, ``where`` in the file."""
+    """Raise ``FieldError`` if ns-3 cannot simulate ``flow``; ``where`` is its place in the file."""
     if flow.law not in LAWS:
         allowed = f"vegasmodel runs only {', '.join(LAWS)} there"
         raise FieldError(f"{where}.law", flow.law, allowed, wrong="cannot be measured in ns-3")
-    # ns-3 cuts windows by its own factors, so a scenario may not state another than its default
-    # (a Vegas flow's default depends on its TCP implementation, that of other laws only on the law)
+    # ns-3 has its own factors by which losses cut windows, and no setting for them. So ``decrease``
+    # must be vegasmodel's default. For Vegas this depends on the TCP implementation (``variant``).
     default = STACKS[flow.variant].decrease if flow.keeps_backlog else find(flow.law).decrease
     if flow.decrease != default:
         allowed = f"{default:g}, the default, for which ns-3 takes a value of its own"
