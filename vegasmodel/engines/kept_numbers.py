@@ -63,33 +63,41 @@ def whole_source(names: tuple[str, ...]) -> Any:
     """
     kind = source_type(names)
 
-    # for Numba (``intrinsic``, see above): ``typed`` gives the types, ``code`` the instructions
     def code(context: Any, builder: Any, _: Any, args: Any) -> Any:
+        """Write the instructions that make the new tuple from the two arguments."""
         plain = [builder.extract_value(args[0], i) for i in range(len(Source._fields))]
         kept = [builder.load(pointer) for pointer in _pointers(builder, args[1], len(names))]
         return context.make_tuple(builder, kind, [*plain, *kept])
 
     def typed(_: Any, source: Any, address: Any) -> Any:
+        """The types of the compiled function, and the function that writes its instructions."""
         return kind(source, address), code
 
     return intrinsic(typed)
 
 
-def _typed_floats(_: Any, found: Any) -> Any:
-    """The types and the instructions of ``as_floats``."""
-    several = isinstance(found, types.BaseTuple)
-    kinds = tuple(found.types) if several else (found,)
+def _typed_floats(_: Any, returned: Any) -> Any:
+    """The types and the instructions of ``as_floats``.
+
+    A user's function may return a number or a tuple of numbers, and some may be integers. The C
+    function that calls it needs a tuple of floats. ``returned`` is the type of what it returns.
+    """
+    is_tuple = isinstance(returned, types.BaseTuple)
+    kinds = tuple(returned.types) if is_tuple else (returned,)  # the type of each number
     result = types.UniTuple(types.float64, len(kinds))
 
     def code(context: Any, builder: Any, _: Any, args: Any) -> Any:
-        each = [builder.extract_value(args[0], i) for i in range(len(kinds))] if several else args
-        found = [
-            context.cast(builder, value, kind, types.float64)
-            for value, kind in zip(each, kinds, strict=True)
+        """Write the instructions that convert each number to a float."""
+        numbers = args
+        if is_tuple:  # the only argument is the tuple
+            numbers = [builder.extract_value(args[0], i) for i in range(len(kinds))]
+        floats = [
+            context.cast(builder, number, kind, types.float64)
+            for number, kind in zip(numbers, kinds, strict=True)
         ]
-        return context.make_tuple(builder, result, found)
+        return context.make_tuple(builder, result, floats)
 
-    return result(found), code
+    return result(returned), code
 
 
 as_floats = intrinsic(_typed_floats)  # a number or a tuple of numbers -> a tuple of floats
@@ -99,6 +107,7 @@ def _typed_store(_: Any, numbers: Any, address: Any) -> Any:
     """The types and the instructions of ``store``."""
 
     def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        """Write the instructions that store each float at its address."""
         for k, pointer in enumerate(_pointers(builder, args[1], numbers.count)):
             builder.store(builder.extract_value(args[0], k), pointer)
 
