@@ -352,11 +352,12 @@ class _Run:
     def _next(
         self, t: float, y: Floats, h: float, last_error: float
     ) -> tuple[Piece, Floats, float, int | None, float] | str:
-        """Make the next step from time t and state y; h is the length that is tried first.
+        """Make the next step from time t and state y.
 
-        If h is 0, ``first_step`` chooses this length.  Returns what ``_step`` returns or, if no
-        step is possible, a text with the reason.  ``last_error`` is the error of the step before,
-        divided by the tolerance.
+        ``h`` is the length that is tried first, or 0 if ``first_step`` is to choose it.
+        ``last_error`` is the error of the step before, divided by the tolerance.  Returns the five
+        values that describe the step (``_step`` lists them) or, if no step is possible, a text with
+        the reason.
         """
         try:
             self.memory.pass_now(t, y)

@@ -183,17 +183,17 @@ def drift(p: Flows, y: State, active: np.ndarray, moves: np.ndarray) -> float:
 
     No flow may be in slow start. Flow i has the window W_i and the propagation delay T_i. Its
     window changes with time and with s: dW_i/dt = u_i + v_i s'. If the window grows or shrinks,
-    v_i = 0. If the window slides on a threshold of the backlog, it changes only with s, so u_i = 0.
-    If it rests, u_i = v_i = 0.
+    v_i = 0. If the window changes with s so that the backlog stays at a threshold (it slides),
+    u_i = 0. If it rests, u_i = v_i = 0.
 
     While there is a queue, the flows' rates add up to the capacity c: sum_i W_i/(T_i + s) = c. The
     time derivative of this equation gives s':
 
         sum_i (u_i + (v_i - W_i/(T_i + s)) s')/(T_i + s) = 0
 
-    ``moves`` says for each flow how its window moves (``windows.UP`` to ``BOTH``). Its last entry,
-    after those of the flows, is ``UP`` if there is a queue. Without a queue the result is 0.
-    ``horizon`` derives the length of the next step from s'.
+    ``moves`` says for each flow how its window moves (``windows.UP`` to ``BOTH``). It has one more
+    entry, for the queue: ``UP`` if there is one. Without a queue the result is 0. ``horizon``
+    derives the length of the next step from s'.
     """
     # ``push`` is the sum of u_i/(T_i + s), and ``give`` that of (W_i/(T_i + s) - v_i)/(T_i + s); so
     # s' is their quotient
@@ -206,9 +206,9 @@ def drift(p: Flows, y: State, active: np.ndarray, moves: np.ndarray) -> float:
             elif moves[i] == DOWN:
                 push -= per * per
             elif moves[i] != REST:
-                e = p.upper[i] if moves[i] == HIGH else p.lower[i]
+                edge = p.upper[i] if moves[i] == HIGH else p.lower[i]  # packets
                 x, over_base = y.over_estimate[i], p.backlog_over_base[i]
-                _, by_s = threshold(e, p.rtt[i], x, s, over_base)
+                _, by_s = threshold(edge, p.rtt[i], x, s, over_base)
             give += (y.window[i] * per - by_s) * per
     queue = moves[active.size] == UP
     return push / give if queue else 0.0

@@ -90,7 +90,7 @@ class Moving(NamedTuple):
     begun: Array  # a queue formed at the end of the last step
     jumped: Array  # windows have jumped: the next pass only computes s for them
     stuck: Array  # the simulation has failed: cutting windows cannot end an overflow
-    slowly: Array  # longest step in seconds while s changes slowly; 0: the usual length
+    slowly: Array  # seconds: longest step while s changes slowly; 0: steps of the usual length
     soon: Array  # seconds until a backlog is expected to reach gamma, which ends a slow start
     totals: _Totals
     mark: _Mark
@@ -311,7 +311,9 @@ def _admit(p: Flows, y: Moving) -> Moving:
 
 
 def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: Moving, grows: Array) -> Moving:
-    """If the step has ended in an overflow, cut windows, and skip cycles that repeat.
+    """If the step has ended in an overflow, cut windows.
+
+    A cycle lasts from one overflow to the next. If cycles repeat, many are skipped at once.
 
     ``losers`` says which windows are cut: those that grow (0), all (1), or those of the loss-based
     flows that grow (2). ``grows`` says which windows grow. ``warmup`` is the end of the warm-up.
@@ -319,7 +321,8 @@ def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: Moving, grows: Ar
     the warm-up or of the run.
     """
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
-    # with ``y.full`` the delay has reached ``level``: at 0 a queue forms, else the buffer overflows
+    # If ``y.full``, the step has ended when the queueing delay reached ``y.level``. This is 0 if a
+    # queue forms, and above 0 if the buffer overflows.
     spilt = y.full & (y.level > 0)
     hit = hit & y.active & spilt
     cut = jnp.where(hit, jnp.maximum(y.window * p.decrease, p.min_window), y.window)

@@ -62,13 +62,15 @@ def replay(
     Entries 0 to m - 1 of ``trail`` hold the states of that cycle, and samples are interpolated
     between them. ``rtt`` [flow] are the RTTs without queueing.
 
-    A sample also has the losses and the packets delivered up to its time. They are those in
-    ``before``, up to the beginning of the simulated cycle, and those of the cycles since then.
-    ``out`` has those up to the time ``until``, so the difference of the two, divided by the number
-    of cycles, is for one cycle. ``so_far`` [flow] is scratch space for the packets delivered since
-    a cycle began.
+    A sample also has each flow's numbers of losses and of packets delivered up to its time.
+    ``before`` has these counts at the beginning of the simulated cycle, and ``out`` at the time
+    ``until``. The counts of one cycle are the difference, divided by the number of cycles between.
+    A sample's counts are those in ``before``, plus those of the whole cycles since, plus the
+    packets delivered in the part of its own cycle that has passed. ``so_far`` [flow] is scratch
+    space for these packets.
     """
-    # the rows of ``values``: n windows, the queueing delay, n numbers of losses, n of packets
+    # the rows of ``values``: n windows, the queueing delay, n numbers of losses, n of packets; the
+    # next sample to fill in is in column k
     times, values, k = samples.times, samples.values, samples.following[0]
     # the sample's cycle began at ``begun``, and the sample lies between entries j and j + 1
     j, begun, n = 0, trail[0, 0], rtt.size
