@@ -248,9 +248,10 @@ def solve_lanes(
 ) -> None:  # fmt: skip
     """Find the steady states of ``width`` links together, from link number ``first`` on.
 
-    Each link has n Vegas flows, which compute their backlog as in the papers. The links are
-    computed side by side, so that the processor can use vector instructions. ``rates``, ``floats``
-    and ``integers`` receive the results that ``solve_batch`` describes. ``a``, ``v``, ``t`` and
+    Each link has n Vegas flows. A flow with the rate r and the over-estimate ``x`` of baseRTT keeps
+    the backlog ``alpha`` = r (queueing delay - x). ``c`` are the capacities. The links are computed
+    side by side, so that the processor can use vector instructions. ``rates``, ``floats`` and
+    ``integers`` receive the results that ``solve_batch`` describes. ``a``, ``v``, ``t`` and
     ``count`` are scratch space.
 
     If a link has a number out of range or needs too many passes, its status is not DONE. The caller
@@ -259,7 +260,8 @@ def solve_lanes(
     copy_flows(alpha, x, first, n, width, a, v)
     survey_lanes(n, width, a, v, t)
     start_iteration(c, first, width, t, count)
-    for exact in (False, True):  # the first steps: one float per number; the last steps: two
+    # the first steps use one float per number; the last steps (``exact``) use the sum of two
+    for exact in (False, True):
         for _ in range(ROUNDS):
             if exact:
                 precise_sums_lanes(n, width, a, v, t)
@@ -273,9 +275,10 @@ def solve_lanes(
         case, capacity = first + k, c[first + k]
         for i in range(n):
             rates[case * n + i] = a[i, k]
-        high, error = two_sum(t[HIGH, k], -capacity)
+        excess, error = two_sum(t[HIGH, k], -capacity)  # the sum of the rates minus the capacity
+        # the queueing delay, the gap, and the relative error of the sum of the rates
         floats[case, 0], floats[case, 1] = t[TOP, k] + t[G, k], t[G, k]
-        floats[case, 2] = (high + (error + t[LOW, k])) / capacity
+        floats[case, 2] = (excess + (error + t[LOW, k])) / capacity
         integers[case, 0], integers[case, 1] = count[PASSES, k], count[STATUS, k]
 
 

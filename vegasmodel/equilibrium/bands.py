@@ -393,13 +393,17 @@ class Band:
         return grid[is_equilibrium], state.rates[is_equilibrium], state.delay[is_equilibrium]
 
     def _whole_windows(self) -> list[range]:
-        """For each flow, the whole windows between the bounds that ``windows`` explains."""
+        """For each flow, the whole numbers of packets that its window can have in an equilibrium.
+
+        The flow's backlog then lies between the edges ``lower`` and ``upper``, and the queueing
+        delay in ``delay_range``. With a given backlog, the window is smaller at a longer delay.
+        """
         least_delay, greatest_delay = self.delay_range
         with np.errstate(divide="ignore"):
             low = self._window(self.lower, greatest_delay)
             high = self._window(self.upper, least_delay)
         high = np.minimum(high, self.c * (self.rtt + greatest_delay))  # at most all the capacity
-        least_window = 1 if find(self.variant).upper_edge_rests else 2
+        least_window = int(find(self.variant).least_window)
         slack = 1e-9  # a bound that is a whole number must not be lost to rounding
         return [
             range(max(least_window, math.ceil(a - slack)), math.floor(b + slack) + 1)

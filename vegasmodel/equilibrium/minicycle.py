@@ -148,10 +148,11 @@ def solve(
     n_reno: npt.ArrayLike = 1,
     start: npt.ArrayLike | None = None,
 ) -> Cycle:
-    """The whole cycle from one loss to the next, by the equations that we derived from the paper.
+    """The whole cycle from one loss to the next, by the equations of `minicycle_derived`.
 
-    The paper is that of De Vendictis and Baiocchi. The function ``throughput`` uses these equations
-    if its argument ``form`` is "derived".
+    We derived these equations from the hypotheses of De Vendictis and Baiocchi (2002); some of the
+    printed ones are wrong. The function ``throughput`` uses them if its argument ``form`` is
+    "derived".
 
     ``capacity`` is in pkt/s and ``rtt``, the paper's T, in s. ``buffer``, ``alpha`` and ``beta``
     (default: alpha) are in packets. A loss multiplies Vegas's window by ``decrease``, the paper's

@@ -76,9 +76,9 @@ class _Equation:
     """The equation ln(V(p)/E) + z - p = 0 for z; its solutions are the steady cycles.
 
     p is z limited to the range from 0 to 1. It is the fraction of the overflows that cut Vegas's
-    window. V(p) is the sum of the Vegas windows at an overflow if Vegas always grows, and E the sum
-    at which Vegas would stop growing (``window``, ``edge_window``). Both depend on the buffer B,
-    and are in packets, as B is.
+    window. V(p) is the sum of the Vegas windows at an overflow if they grow all the time between
+    overflows (``window``), and E the sum at which they would stop growing (``edge_window``). Both
+    depend on the buffer B, and are in packets, as B is.
     """
 
     M: float  # bandwidth-delay product, packets
@@ -96,14 +96,15 @@ class _Equation:
         return min(B + self.offset, B)
 
     def window(self, B: float, p: float) -> float:
-        """V(p), packets: the sum of the Vegas windows at an overflow, if Vegas always grows.
+        """V(p), packets: the sum of the Vegas windows at an overflow.
 
-        A fraction p of the overflows cuts the Vegas windows. B is the buffer in packets.
+        The windows grow all the time between overflows. A fraction p of the overflows cuts them by
+        the factor ``lam``, so the geometric mean of the factor is ``lam``^p. B is the buffer in
+        packets.
         """
-        return float(loss_limited_window(
-            np.array(self.M), np.array(B), np.array(self.lam**p), np.array(self.n_vegas),
-            np.array(self.n_reno),
-        ))  # fmt: skip
+        mean_cut = self.lam**p
+        arguments = (self.M, B, mean_cut, self.n_vegas, self.n_reno)
+        return float(loss_limited_window(*(np.array(a) for a in arguments)))
 
     def edge_window(self, B: float) -> float:
         """E, packets: the sum of the Vegas windows at which each backlog is at the lower threshold.

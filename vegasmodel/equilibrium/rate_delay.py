@@ -137,7 +137,8 @@ def relative_fairness(
     In an example of the paper, 100 Vegas flows use 24 % of the capacity and 300 NewReno flows 74 %.
     The formula gives (24/100) / (74/300) = 0.973, and the paper 0.97.
 
-    The result is infinite if only NewReno gets nothing, and NaN if a class has no flows.
+    The result is infinite if only NewReno gets nothing, and NaN if both get nothing or if a class
+    has no flows.
     """
     u_D, n_D = numbers("total_delay", total_delay), numbers("n_delay", n_delay)
     u_R, n_R = numbers("total_rate", total_rate), numbers("n_rate", n_rate)

@@ -141,7 +141,7 @@ def balance(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper")
     shape, n = alpha.shape[:-1], alpha.shape[-1]
     alpha, x, rtt = (np.ascontiguousarray(a).reshape(-1) for a in (alpha, x, rtt))
     m = math.prod(shape)
-    # the solver's results: rates; delay, gap and residual; passes and status
+    # the solver's results: rates; delay, gap and residual; numbers of iterations and status
     out = np.empty(m * n)
     reals, integers = np.empty((m, 3)), np.empty((m, 2), dtype=np.int64)
     _run(alpha, x, rtt, linux, np.ascontiguousarray(c).reshape(-1), out, reals, integers)
@@ -165,8 +165,8 @@ def compile_kernel() -> None:
 def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, Any], ...]:
     """The solver's inputs, broadcast to the shapes [..., n] (alpha, x and rtt) and [...] (c).
 
-    If rtt is ``None``, x takes its place, but no equation uses it. Raises ``FieldError`` if there
-    is no flow.
+    If rtt is ``None``, no equation needs it, and x is returned in its place, only because the
+    solver expects an array. Raises ``FieldError`` if there is no flow.
     """
     alpha, x, c = floats("alpha", alpha), floats("x", x), floats("c", c)
     expect_broadcast({"alpha": alpha, "x": x, "rtt": rtt}, {"c": c})
