@@ -199,24 +199,21 @@ def many_packets(
 ) -> Assumption:
     """The assumption that a few packets more or less in the queue hardly change the rates.
 
-    The baseRTT of a flow is the least RTT that it measures.  In the equations it is the mean RTT of
-    the steady state at the flow's start.  But a queue of whole packets varies, most of all if
-    senders wait at random before they send.  The assumption fails if some flow's rate changes by
-    more than ``NOTABLE_CHANGE`` of the mean rate when each flow that measures its baseRTT finds one
-    packet less in the queue.
+    The baseRTT of a flow is the least RTT that it measures. In the equations it is the mean RTT of
+    the steady state at the flow's start. But a queue of whole packets varies, most of all if
+    senders wait at random before they send.
 
-    Other motion of the queue makes the least queueing delay that a flow finds shorter than the mean
-    delay by ``waves`` (s, [n]).  In the closed forms this is the motion that the windows of earlier
-    flows cause; in ``fluid``, that of the single packets of all earlier flows but one.  This motion
-    and single packets are independent.  So the test takes the queueing delay that a flow finds to
-    be shorter by the root of the sum of two squares: of ``waves``, and of the time in which the
-    link sends a packet.
+    The test shortens the queueing delay that each flow finds at its start by ``shorter_by`` plus
+    root(waves^2 + 1/c^2). The assumption fails if this changes some flow's rate by more than
+    ``NOTABLE_CHANGE`` of the mean rate. The terms are:
 
-    In the simulator ``fluid`` the baseRTTs are shorter than those of the steady states by
-    ``shorter_by`` (s, [n]), because trains of packets make the queue vary.
+    - ``shorter_by`` (s, [n]): a known difference between the mean delay and the delay that a flow
+      finds. ``rates`` contain it already. In the simulator ``fluid``, trains of packets cause it.
+    - 1/c (s): one packet. ``c`` [n] is the capacity of the slowest link on each flow's path, pkt/s.
+    - ``waves`` (s, [n]): other variation of the queue, independent of that packet, so the squares
+      are added. The caller says what causes it (``only_vegas.many_packets``).
 
-    ``c`` [n] is the capacity of the slowest link on each flow's path, pkt/s, and ``rates`` [n] are
-    the rates.  ``solve`` computes a steady state, as for ``follow``.
+    ``rates`` [n] are the flows' rates, pkt/s. ``solve`` computes a steady state, as for ``follow``.
     """
     change_of_delay = np.hypot(1.0 / c, waves)
     _, states = follow(scenario, solve, shorter_by + change_of_delay)
