@@ -184,7 +184,7 @@ def delay_after(
     s = y.now[DELAY]
     low, high = -1.0, np.inf  # low < 0: it is not known yet whether there is a queue
     f_low, f_high, chords = 0.0, 0.0, 0
-    for _ in range(100):
+    for _ in range(100):  # limited, in case the method does not converge
         f, slope, _ = excess(p, y, active, s, guess, h, c)
         if f > 0.0:
             low, f_low = guess, f
@@ -224,7 +224,7 @@ def time_to(
     ``active`` says which flows send.
     """
     low, high, guess = 0.0, h, 0.5 * h
-    for _ in range(100):
+    for _ in range(100):  # limited, in case the method does not converge
         f, _, slope = excess(p, y, active, s, s_max, guess, c)
         if f > 0.0:  # the windows are too large: the buffer is full before ``guess``
             high = guess

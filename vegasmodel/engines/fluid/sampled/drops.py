@@ -183,7 +183,7 @@ def free_places(flow: Sender, now: LinkState, link: Bottleneck) -> float:
 
 @rare
 def admit_by_timer(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
-    """Let the packets that the sender of flow ``i`` sends at once after a timeout reach the queue.
+    """Let the packets that the sender of flow ``i`` sends when a timeout ends reach the queue.
 
     The flow has no other packet in flight. The timer does not depend on the departures from the
     queue, so the packets arrive at a random time between two departures. They find as many free
@@ -512,9 +512,9 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
             if 0.0 < flow.extra == flow.in_flight <= alone:  # the flow has no others in flight
                 admit_alone(flows, i, now, link)
     s_max = link.room / link.capacity  # the queueing delay of the full buffer
-    # The flows' rates exceed the capacity by ``over`` after this step. Without the falls of windows
-    # in it they would exceed it by ``freed`` more. A packet that a receiver has held back can add
-    # the rate ``held``. If the sum is not above 0, no packet is lost.
+    # By how much the flows' rates exceed the capacity, pkt/s: at the end of this step by ``over``,
+    # and before windows have fallen in it by ``freed`` more. A packet that a receiver has held back
+    # can add the rate ``held``. If the sum of the three is not above 0, no packet is lost.
     over = excess_unless_burst(flows, link)
     freed, held = freed_rate(flows, s_max), held_rate(flows, s_max)
     if over + freed + held <= RATE_ERROR * link.capacity:

@@ -234,16 +234,18 @@ def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float
     it.
     """
     after = g - np.log(flow.cwnd / W) / np.log(factor)  # round trips of the step after slow start
-    # round trips from the end of slow start to the end of its round: 1 + x is ``factor**left``
+    # round trips from the end of slow start to the end of the round trip in which it lies
     left = 1.0 - (flow.round_part + g - after + WINDOW_ERROR) % 1.0 + WINDOW_ERROR
     left = 0.0 if left >= 1.0 - WINDOW_ERROR else left
     N = np.floor(flow.cwnd + WINDOW_ERROR)
-    flow.spare_acks = N - (2.0 - factor**left) * (N + 0.5)
+    one_plus_x = factor**left
+    flow.spare_acks = N - (2.0 - one_plus_x) * (N + 0.5)
     flow.rest = left - after
     if flow.spare_acks < 0.0:
         flow.spare_acks += N
         flow.rest += 1.0
-    flow.rest += (DUPLICATES + N - flow.spare_acks) * per  # after three duplicate ACKs
+    # before the window grows, three duplicate ACKs come, and then the train's ACKs up to that one
+    flow.rest += (DUPLICATES + N - flow.spare_acks) * per
 
 
 @jit

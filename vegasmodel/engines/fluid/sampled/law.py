@@ -92,10 +92,10 @@ def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
     This is m in equation (S2) of the package ``sampled``. ``smooth`` says whether windows change at
     every instant, as in the papers.
     """
-    f = source(flow, now, smooth)
+    seen = source(flow, now, smooth)
     if flow.drift_at != 0:
-        return flow.drift_factor * call(flow.drift_at, f, kept_at(flow))
-    return flow.drift_factor * _built_in(flow.drift, f)
+        return flow.drift_factor * call(flow.drift_at, seen, kept_at(flow))
+    return flow.drift_factor * _built_in(flow.drift, seen)
 
 
 @rare
@@ -134,14 +134,14 @@ def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
     W = allowed_in_flight(flow, smooth)
     if flow.whole_window:  # such a sender counts ACKs, not parts of a packet
         flow.cwnd = W
-    f = source_at(flow, now, smooth, now.delay if smooth else flow.later_delay)
+    seen = source_at(flow, now, smooth, now.delay if smooth else flow.later_delay)
     if flow.remember_at != 0:
-        flow.memory = call(flow.remember_at, f, kept_at(flow))
+        flow.memory = call(flow.remember_at, seen, kept_at(flow))
     else:
         flow.memory = W
     flow.last_loss, flow.trips = now.time, 0.0
     if flow.cut_at != 0:
-        return call(flow.cut_at, f, kept_at(flow))
+        return call(flow.cut_at, seen, kept_at(flow))
     if smooth:
         return W * flow.decrease
     if flow.cut_rounds_up:
@@ -151,12 +151,13 @@ def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
 
 @jit
 def counted(flow: Sender, apart: float) -> float:
-    """The part of the ACKs that enlarge a growing window; its packets are ``apart`` seconds apart.
+    """The part of the ACKs at which a window that grows is enlarged: below 1 only in ns-2's Vegas.
 
-    ns-2's Vegas enlarges its window at an ACK only if it has kept up with the window: at most three
-    packets that the window allows are not sent yet (tcp-vegas.cc: "incr cwnd unless we havent been
-    able to keep up with it"). A part of a packet counts, too, so without delayed ACKs two
-    acknowledged packets may wait to be replaced, but not three.
+    ``apart`` is the time in seconds from one packet of the flow to the next. ns-2's Vegas enlarges
+    its window at an ACK only if it has kept up with the window: at most three packets that the
+    window allows are not sent yet (tcp-vegas.cc: "incr cwnd unless we havent been able to keep up
+    with it"). A part of a packet counts, too, so without delayed ACKs two acknowledged packets may
+    wait to be replaced, but not three.
 
     The sender waits a random time, uniform from 0 to J, before it sends what ACKs allow. The wait
     begins with an ACK. If ACKs are t seconds apart, ACK k + 1 of a wait comes k t after the first.

@@ -142,24 +142,28 @@ def begin_recovery(flow: Sender, now: LinkState, before: float, ago: float, c: f
 
 @jit
 def end_recovery_in_line(flow: Sender, now: LinkState, c: float) -> None:
-    """Let the sender begin to count ACKs at the end of a recovery, if it counts ACKs as Reno does.
+    """At the end of a recovery, raise the window a little, if the sender counts ACKs as Reno does.
 
-    A train is a flow's ACKs, one behind the other: W ACKs for a window of W packets. The first ACK
-    that Reno counts is the one that ends the recovery. At the W-th ACK that it counts, the window
-    grows by a packet. Trains of all flows follow one another, so a round trip lasts as long as the
-    link takes to send L packets (``length``). There are two cases:
+    In this model a window grows evenly: by the law's drift per round trip, one packet for Reno. In
+    TCP, the first growth after a recovery comes k transmission times sooner than after a round
+    trip. So the function adds k/L of the drift to the window. A round trip lasts as long as the
+    link takes to send L packets (``length``).
 
-    - The recovery ends, for example, at the third ACK of a train. The W-th ACK is then the second
-      of the next train. It comes L - 1 transmission times later, so 1 sooner than a round trip.
+    The number k follows from the ACKs that Reno counts. A window of W packets has a train of W
+    ACKs, one behind the other, and then come the trains of the other flows. The first ACK that Reno
+    counts is the one that ends the recovery. At the W-th one the window grows by a packet. There
+    are two cases:
+
+    - The recovery ends at a later ACK of a train than its first, for example at the third. The W-th
+      ACK is then the second of the next train. It comes L - 1 transmission times later, so k = 1.
     - The recovery ends at the first ACK of a train (``spare_acks`` is 0). The W-th ACK is then the
-      last of the same train. It comes W - 1 transmission times later, so L - W + 1 sooner than a
-      round trip.
+      last of the same train. It comes W - 1 transmission times later, so k = L - W + 1.
 
-    In this model a window grows evenly: by the law's drift per round trip, one packet for Reno. To
-    let it reach the next whole number k transmission times sooner than a round trip from now, the
-    function adds k/L of the drift to the window. ``c`` is the link's capacity in pkt/s.
+    ``c`` is the link's capacity in pkt/s.
     """
-    if not (flow.once_a_round or flow.compares):
+    # no law that decides once per round trip, as Vegas does, and not CUBIC
+    counts_acks = not (flow.once_a_round or flow.compares)
+    if counts_acks:
         L = length(flow, now, c)
         k = 1.0 if flow.spare_acks > 0.0 else max(L - np.floor(flow.cwnd), 0.0) + 1.0
         flow.cwnd += drift(flow, now, False) * k / L

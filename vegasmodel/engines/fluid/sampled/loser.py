@@ -90,10 +90,10 @@ def neighbour(flows: Table[Sender], grew: int, now: LinkState) -> int:
             total += sway(flows[grew], flows[j], now)
     remaining = draw(now) * total
     for j in range(len(flows)):
-        moves = sway(flows[grew], flows[j], now) if flows[j].active else 0.0
-        if moves > 0.0:
+        weight = sway(flows[grew], flows[j], now) if flows[j].active else 0.0
+        if weight > 0.0:
             last = j
-            remaining -= moves
+            remaining -= weight
             if remaining <= 0.0:
                 return j
     return last

@@ -51,7 +51,7 @@ def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
     if flows[0].same_rtt:
         return max(in_network(flows) / c - flows[0].rtt, 0.0)
     s = now.delay
-    for _ in range(50):
+    for _ in range(50):  # limited, in case the method does not converge
         total, slope = 0.0, 0.0
         for i in range(len(flows)):
             flow = flows[i]
