@@ -59,7 +59,7 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _passes_packets(scenario: Scenario) -> tuple[Assumption, ...]:
-    """The assumption that ns-2 lets packets through every link; an empty list if it holds.
+    """The assumption that ns-2 lets packets through every link; empty if it holds.
 
     ns-2 drops every packet at a link whose buffer is too small (``shut_links``). In this simulator
     an idle link transmits a packet, however small the buffer is.
@@ -93,12 +93,11 @@ def _every_ack_arrives(scenario: Scenario, outcomes: Sequence[Totals]) -> Assump
 
 
 def _base_rtt_too_low(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
-    """The assumption that baseRTT is at least the RTT of the empty path, if it does not hold.
+    """The assumption that baseRTT is at least the RTT of the empty path; empty if it holds.
 
-    The result is an empty tuple if it holds. It does not hold if a flow's baseRTT was lower at the
-    end of a run. In ns-2, Vegas's baseRTT can fall so low after a timeout (``docs/ns2.md``). Flows
-    with random delays (``delay_noise``) are not examined: some of their packets can be faster than
-    the RTT of the empty path.
+    It fails if a flow's baseRTT was lower at the end of a run. In ns-2, Vegas's baseRTT can fall so
+    low after a timeout (``docs/ns2.md``). Flows with random delays (``delay_noise``) are not
+    examined: some of their packets can be faster than the RTT of the empty path.
     """
     rtt = np.array([m.rtt if m.flow.delay_noise == 0.0 else 0.0 for m in scenario.members])
     base = np.array([one.base for one in outcomes])  # NaN if loss-based
@@ -116,12 +115,11 @@ def _base_rtt_too_low(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[A
 
 
 def _base_reset(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
-    """The assumption that Vegas keeps the baseRTT that is given; an empty list if it holds.
+    """The assumption that Vegas keeps the baseRTT that the scenario gives; empty if it holds.
 
     If at most one packet is sent in a round trip, ns-2's Vegas takes the RTT of this round trip as
     its baseRTT (``rttLen <= 1`` in tcp-vegas.cc). It does so even if the scenario gives the baseRTT
-    (``over_estimate``), which ns-2's Vegas measures before the run. The simulator keeps the given
-    baseRTT.
+    (``over_estimate``). The simulator keeps the given baseRTT.
     """
     given = np.array([m.flow.keeps_backlog and not m.flow.measures_base for m in scenario.members])
     resets = np.array([stack(scenario, m.flow).resets_base for m in scenario.members])

@@ -37,7 +37,8 @@ def clocks(
     """
     if len(links) == 1:
         return math.inf, np.zeros(1)
-    target = np.roll(hops["link"], -1)  # the queue that follows that of each hop
+    # the queue that follows that of each hop; after a flow's last hop, its first one
+    target = np.roll(hops["link"], -1)
     ends = np.append(first[1:], len(hops)) - 1
     target[ends] = hops["link"][first]
     # the classes of a Rate-Delay link share a clock

@@ -105,8 +105,8 @@ def finish_interval(net: Net, f: Sender) -> bool:
         f.rate = 0.0
     fits = True
     e, now, rtt = f.hop, f.time, f.rtt
-    # ``spread`` packets were sent evenly, from number ``first`` on; ``burst`` leave now
-    # packets of this interval with numbers below ``high`` have been sent before
+    # ``spread`` packets were sent evenly, from number ``first`` on, and ``burst`` packets leave
+    # now. Those with numbers below ``high`` are retransmissions.
     f.retransmits += min(max(f.high - f.first, 0.0), f.spread + f.burst)
     f.high = max(f.high, f.first + f.spread + f.burst)
     if f.spread > 0.0:

@@ -164,17 +164,18 @@ def _upon_acks(f: Sender, acks: float) -> None:
 def _upon_round(f: Sender, over: Round) -> None:
     """At the end of a round trip, ask a user's congestion control how the window is to change.
 
-    Its function ``drift`` returns the packets by which the window is to change in the next round
-    trip. Before that, its function ``update`` returns the new values of the numbers that it keeps.
-    ``over`` describes the round trip that is over. Some laws end slow start as Vegas does, when the
-    backlog exceeds the threshold gamma. This function checks that condition, too.
+    ``over`` describes the round trip that is over. Slow start ends if the law ends it as Vegas does
+    (``f.probes``) and the backlog exceeds gamma. Then the law's function ``update`` stores new
+    values of the numbers that the law keeps. Its function ``drift`` returns the packets by which
+    the window is to change in the next round trip.
     """
     source = _source(f, over.rtt)
     if f.probes and f.cwnd < f.ssthresh and source.backlog > f.gamma:
         f.ssthresh = max(cwnd_packets(f), 2.0)
     if f.update_at != 0:
         call(f.update_at, source, kept_at(f))
-    f.growth = call(f.drift_at, source, kept_at(f)) / f.cwnd  # for each ACK of a round trip
+    drift = call(f.drift_at, source, kept_at(f))
+    f.growth = drift / f.cwnd  # packets by which each ACK of the next round trip changes cwnd
     f.trips, f.trips_at = source.round_trips, f.time
 
 

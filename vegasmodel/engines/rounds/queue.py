@@ -88,11 +88,11 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
         area = before * before / (-2.0 * slope) if slope < 0.0 else 0.0
     else:
         area = 0.5 * (before + after) * span
-    # Now ``area`` becomes a number of packets times seconds, instead of work times seconds. And
-    # ``full`` is the work at the link if the buffer is just full.
+    # From here on ``area`` is in packets times seconds, no longer in work times seconds. ``full``
+    # is the work at the link if the buffer is just full.
     if link.mixed:  # packets of several sizes cross the link
-        # the second argument is the work that the link has sent in the time step
-        area = _serve_sizes(link, before + link.rate * span - after, span, busy, capacity)
+        sent = before + link.rate * span - after  # work
+        area = _serve_sizes(link, sent, span, busy, capacity)
         count(link, after)  # sets ``packets_per_work`` by the sizes of the packets left
         # what does not fit is taken from the packets that have just arrived
         arrived, excess = link.rate * span, 0.0  # work; ``excess`` is the part that does not fit
@@ -230,7 +230,8 @@ def share_by_flows(links: Table[Queue], k: int) -> None:
     matter, and stay as they are.
     """
     one, two = links[k], links[links[k].partner]
-    rate, delay = (one, two) if one.store < two.store else (two, one)  # class R comes first
+    # ``store`` is the index of the array with a queue's waiting packets; class R has the first
+    rate, delay = (one, two) if one.store < two.store else (two, one)
     if rate.active > 0.0 and delay.active > 0.0:
         of_rate = rate.class_weight * rate.active
         share_capacity(rate, delay, of_rate / (of_rate + delay.active))
@@ -269,14 +270,16 @@ def arrives_first(h: Hop, link: Queue) -> int:
 
 @jit
 def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
-    """The seconds that the last packet at queue ``k`` waits until those before it have left.
+    """The seconds that the last packet in queue ``k`` waits until those before it have left.
 
-    ``queue`` is the sum of the sizes of all packets at the link, the last packet included. ``work``
-    is the size of the last packet. Both are in packets of the scenario's packet size.
+    ``queue`` is the sum of the sizes of all packets in queue ``k``, with the last packet and the
+    one in transmission. ``work`` is the size of the last packet. Both are in packets of the
+    scenario's packet size.
 
     A link with Rate-Delay services has one queue for each of its two classes of flows. There the
-    wait depends on packets that arrive later, so the result is an estimate. If packets of the other
-    class are waiting, queue ``k`` is assumed to get just its guaranteed share of the capacity.
+    wait also depends on packets of the other class that arrive later, so the result is an estimate.
+    If packets of the other class are waiting, queue ``k`` is assumed to get just its guaranteed
+    share of the capacity.
     """
     link = links[k]
     before = max(queue - work, 0.0)
@@ -325,10 +328,12 @@ def overflow(link: Queue, packets: float, work: float) -> float:
     link.overflowed = 1
     lost = min(np.ceil(too_much * link.packets_per_work - TOLERANCE), packets)
     dropped = lost * work
-    if dropped > offered:  # large packets are dropped in place of small ones
+    # This flow's packets may be larger than those at the link. If their work exceeds what is there,
+    # nothing stays, and the rest counts as sent no longer.
+    if dropped > offered:
         link.served -= dropped - offered
         too_much = dropped - full
-    stays = full + min(too_much - dropped, 0.0)  # below ``full`` if whole packets were too much
+    stays = full + min(too_much - dropped, 0.0)  # ``lost`` is rounded up
     if link.mixed:
         remove_last(link, link.queue - stays)
         append(link, stays - link.queue, work, 0)

@@ -219,7 +219,7 @@ def _distances(scenario: Scenario, member: Member, ack_queues_at: list[bool]) ->
     each link of the way back whether it has a queue for the flow's ACKs.
     """
     gaps = [float(wires.sum()) for wires in wires_between(scenario, member, ack_queues_at)]
-    # the last one, so that all together are exactly the RTT in spite of rounding errors
+    # the last distance is adjusted, so that the sum is exactly the RTT in spite of rounding errors
     gaps[-1] = empty_rtt(scenario, member) - math.fsum(gaps[:-1])
     return np.array(gaps)
 

@@ -163,15 +163,17 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     ACKs that arrive within about ``step`` seconds from ``now`` on, or fewer (``_acks_at_once``).
     Returns the time at which the last of the ACKs arrives, or would arrive if it were not delayed.
     """
-    untimed = max(sent_twice(f), f.untimed)  # packets below this number give no RTT sample
-    # nor do packets of which ns-2's Vegas has stored a wrong sending time (``overdue.leave_stale``)
+    # Vegas (variants ``ns2`` and ``paper``) takes no RTT sample from packets with numbers below
+    # ``untimed``: they count as sent twice, or ns-2 has stored wrong sending times for them
+    # (``overdue.leave_stale``)
+    untimed = max(sent_twice(f), f.untimed)
     if f.stale <= f.acked < f.stale_end:
         untimed = max(untimed, f.stale_end)
     gives_sample = not f.overdue_checks or f.acked >= untimed  # the first ACK gives an RTT sample
     adapt_ato(f, 1.0, first, first)  # how long the receiver now delays an ACK
     # number of packets that an ACK acknowledges, and number of those that arrive in the step
     each, ready = packets_per_ack(f), portion(p, now, step)
-    if f.delack_packets + ready < each:
+    if f.delack_packets + ready < each:  # too few packets: the receiver delays the ACK
         return delay_new_ack(f, p, now)
     f.marked, p.marked = max(f.marked, p.marked), 0
     _before_new_data(f)
