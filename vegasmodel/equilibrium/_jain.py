@@ -219,13 +219,15 @@ def _most_squares(limits: _Limits) -> float:
     The first sum is over the flows with r_i = l_i, the second over U.
     """
     n = limits.x.size
-    # For each family: which flows are in U, and the number of flow j. ``at_upper_after`` has flow j
-    # in U, too: it describes the end of the family at which r_j = u_j.
-    at_upper, between = _families(limits)  # [m, n] bool, [m]
-    at_upper_after = at_upper.copy()
-    at_upper_after[np.arange(len(between)), between] = True
-    gaps = [limits.gaps(np.where(mask, limits.b, limits.a)) for mask in (at_upper, at_upper_after)]
-    at_lower = ~at_upper_after
+    # for each of the m families: which flows are in U, [m, n], and the number of flow j, [m]
+    at_upper, flow_j = _families(limits)
+    # At the first gap of a family r_j = l_j. At the last one r_j = u_j, as if flow j were in U.
+    upper_or_j = at_upper.copy()
+    upper_or_j[np.arange(len(flow_j)), flow_j] = True
+    first_gap, last_gap = (
+        limits.gaps(np.where(mask, limits.b, limits.a)) for mask in (at_upper, upper_or_j)
+    )
+    at_lower = ~upper_or_j
 
     def parts(family: Any, g: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """At the gaps g, in the families with these numbers, four arrays.
@@ -235,7 +237,7 @@ def _most_squares(limits: _Limits) -> float:
         phi, psi = limits.phi(g)
         edge = np.where(at_upper[family], limits.b, limits.a)
         rates = edge * phi
-        rates[np.arange(len(g)), between[family]] = 0.0
+        rates[np.arange(len(g)), flow_j[family]] = 0.0
         r_j = (limits.c - rates.sum(-1))[:, None]
         return psi, rates, r_j, edge
 
@@ -245,16 +247,19 @@ def _most_squares(limits: _Limits) -> float:
         In each term edge psi_i is positive and falls as g grows. The other factor is r_j - l_i,
         which rises, or u_i - r_j, which falls.
         """
-        ends = (parts(family, left), parts(family, right))
-        psi_left, psi_right, edge = ends[0][0], ends[1][0], ends[0][3]
-        # r_j - l_i of the flows at their lower bounds, and u_i - r_j of those in U, at both ends
-        over_l = [np.where(at_lower[family], r_j - rates, 0.0) for _, rates, r_j, _ in ends]
-        under_u = [np.where(at_upper[family], rates - r_j, 0.0) for _, rates, r_j, _ in ends]
+        psi_left, rates_left, j_left, edge = parts(family, left)
+        psi_right, rates_right, j_right, _ = parts(family, right)
+        # r_j - l_i of the flows at their lower bounds: least at the left end, most at the right
+        least_over = np.where(at_lower[family], j_left - rates_left, 0.0)
+        most_over = np.where(at_lower[family], j_right - rates_right, 0.0)
+        # u_i - r_j of the flows in U: most at the left end, least at the right
+        most_under = np.where(at_upper[family], rates_left - j_left, 0.0)
+        least_under = np.where(at_upper[family], rates_right - j_right, 0.0)
         # bounds of each flow's term in half the derivative, divided by ``edge``
-        most = _upper_bound(over_l[1], psi_left, psi_right)
-        most = most - _lower_bound(under_u[1], psi_left, psi_right)
-        least = _lower_bound(over_l[0], psi_left, psi_right)
-        least = least - _upper_bound(under_u[0], psi_left, psi_right)
+        most = _upper_bound(most_over, psi_left, psi_right)
+        most = most - _lower_bound(least_under, psi_left, psi_right)
+        least = _lower_bound(least_over, psi_left, psi_right)
+        least = least - _upper_bound(most_under, psi_left, psi_right)
         return np.asarray(((edge * least).sum(-1) < 0) & ((edge * most).sum(-1) > 0))
 
     def squares(family: Any, g: Floats) -> Floats:
@@ -265,9 +270,9 @@ def _most_squares(limits: _Limits) -> float:
     at_a_time = max(1, 500_000 // n)  # families at a time, to bound the memory
     return max(
         float(
-            _values_with_extremum(unsettled, squares, chunk, gaps[0][chunk], gaps[1][chunk]).max()
+            _values_with_extremum(unsettled, squares, some, first_gap[some], last_gap[some]).max()
         )
-        for chunk in np.array_split(np.arange(len(between)), -(-len(between) // at_a_time))
+        for some in np.array_split(np.arange(len(flow_j)), -(-len(flow_j) // at_a_time))
     )
 
 

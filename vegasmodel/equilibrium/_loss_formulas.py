@@ -87,7 +87,8 @@ def _random_factors(decrease: tuple[float, ...]) -> Floats:
     """The factor m(d) for each number d in ``decrease``; ``random_factor`` gives the formulas."""
     d = np.array(decrease, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        L = -2 * np.log(d)[..., None]  # f = ln(1 - exp(-L u)), f' = L/(exp(L u) - 1)
+        # as d^(2u) = exp(-L u): f(u) = ln(1 - exp(-L u)), and its derivative is L/(exp(L u) - 1)
+        L = -2 * np.log(d)[..., None]
         k = np.arange(1.0, FACTORS)
         # the logarithm of the factors with k < K, then with the approximation of all others
         first_factors = np.log(np.expm1(-L * (k + 0.5)) / np.expm1(-L * k)).sum(-1)
@@ -117,9 +118,9 @@ def pftk(
     multiplies the window by any ``decrease`` below 1.
 
     The model assumes that if a packet is lost, all later packets of the round trip are lost, too.
-    If losses are independent, fewer packets are lost. So the model then predicts too many timeouts
-    for SACK. As a function of p, the rate jumps where ``max_window`` begins to limit the window, as
-    in the paper.
+    If losses are independent, fewer packets are lost, and SACK repairs most losses without a
+    timeout. So the model then predicts too many timeouts for SACK. As a function of p, the rate
+    jumps where ``max_window`` begins to limit the window, as in the paper.
 
     For p = 0 the rate is ``max_window / rtt``, which may be infinite. For p = 1 the sender sends
     one packet whenever the longest timeout expires, so the rate is 1/(64 T_0) with T_0 =
@@ -135,8 +136,9 @@ def pftk(
     # that a loss leads to a timeout.
     arrive = 1 - p
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        half = (b * (1 - d) + 1) / (2 * b * (1 - d**2))
-        pW = p * half + np.sqrt((p * half) ** 2 + 2 * p * arrive / (b * (1 - d**2)))  # PFTK (13)
+        # PFTK (13), for d = 1/2: W = (2 + b)/(3 b) + sqrt(8 (1 - p)/(3 b p) + ((2 + b)/(3 b))^2)
+        first = (b * (1 - d) + 1) / (2 * b * (1 - d**2))
+        pW = p * first + np.sqrt((p * first) ** 2 + 2 * p * arrive / (b * (1 - d**2)))
         limited = p * W_max < pW
         pX = np.where(  # rounds between losses: PFTK (15) and section II-C
             limited, p * b * (1 - d) ** 2 / 2 * W_max + arrive / W_max + p, b * (1 - d) * pW
@@ -153,7 +155,8 @@ def waits_in_a_row(p: Number) -> Number:
     """The mean length of a series of timeouts, times 1 - p, in units of the first timeout.
 
     With probability p a further timeout follows a timeout. Each lasts twice as long as the one
-    before, but never longer than 64 times the first. This is f(p) of the PFTK model.
+    before, but never longer than 64 times the first. This is f(p) = 1 + p + 2 p^2 + ... + 32 p^6 of
+    the PFTK model.
     """
     return 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
 

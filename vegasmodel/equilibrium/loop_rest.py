@@ -186,9 +186,9 @@ def _where_link_is_full(
     """The queue, and RED's base drop probability, at which ``n`` flows fill a link of capacity c.
 
     ``delivered(queue, base drop probability)`` is the sum of the rates of the packets that are not
-    lost. The function searches the curve of RED's base drop probability over the queue
-    (``_corners``). Along this curve the sum falls, so it equals c at one point at most. Without RED
-    the probability is 0 at every queue.
+    lost. ``buffer`` and ``curve`` are as in ``rest``. The function searches the curve of RED's base
+    drop probability over the queue (``_corners``). Along this curve the sum falls, so it equals c
+    at one point at most. Without RED the probability is 0 at every queue.
 
     If there is no such point, the result is a message that says why. The result is also a message
     if the point is a corner of the curve, because the equations cannot be linearised there.
@@ -199,6 +199,7 @@ def _where_link_is_full(
         )
     corners, message = _corners(buffer, curve)
     if corners[-1, 0] == math.inf:  # end the curve where the flows no longer fill the link
+        # the first power of 2, up to 2^49 packets, that is long enough
         long_enough = (queue for queue in 2.0 ** np.arange(50) if delivered(queue, 0.0) < c)
         corners[-1, 0] = next(long_enough, math.inf)
     if corners[-1, 0] == math.inf:
@@ -277,10 +278,10 @@ def about_red(
 def _corners(buffer: float, curve: Curve | None) -> tuple[Floats, str]:
     """The corners of the curve of RED's base drop probability over the queue, and a message.
 
-    The rows are as in ``Curve.corners``. The curve ends at the longest queue at which there can be
-    an equilibrium: at a longer queue the buffer overflows, or RED drops every packet. The message
-    explains why there is no equilibrium if the flows would need such a queue. Without RED the
-    probability is 0.
+    Each row is a corner: the queue in packets, and the probability (``Curve.corners``). The curve
+    ends at the longest queue at which there can be an equilibrium: at a longer queue the buffer
+    overflows, or RED drops every packet. The message explains why there is no equilibrium if the
+    flows would need such a queue. Without RED the probability is 0.
     """
     if curve is None:
         message = (

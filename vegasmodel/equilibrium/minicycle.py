@@ -164,9 +164,9 @@ def solve(
     - "both": every source loses a packet. This is hypothesis 5 of De Vendictis and Baiocchi.
     - "reno": only Reno loses. Vegas's window is never cut, so ``decrease`` has no effect.
     - "growing": every source whose window still grows loses a packet. With a small buffer these are
-      Vegas and Reno, with a large one Reno alone. At the buffer size that separates
-      the two cases, the throughputs change abruptly. For some buffers near this size both cycles
-      are possible; the result is then the one in which Vegas and Reno lose.
+      Vegas and Reno, with a large one Reno alone. At the buffer size that separates the two cases,
+      the throughputs change abruptly. For some buffers near this size both cycles are possible; the
+      result is then the one in which Vegas and Reno lose.
 
     ``variant`` decides at which backlog Vegas grows, holds or shrinks its window.
 

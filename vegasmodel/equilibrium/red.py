@@ -350,8 +350,9 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     positive("capacity", capacity)
     rates_at = _demand(flows, curve, capacity)
     corners = curve.corners()
-    # A position on RED's curve is a pair: the number ``first`` of a corner, and a number ``t``. It
-    # is 0 at this corner and 1 at the next one; between them, q and p_b change linearly with it.
+    # A position on RED's curve is a pair: the number ``first`` of a corner, and a number ``t``,
+    # which is 0 at this corner and 1 at the next one. Between them, the queue and RED's base drop
+    # probability change linearly with t.
 
     def point(first: int, t: float) -> tuple[float, float]:
         """The queue, packets, and the fraction of packets dropped (``effective``) at a position."""

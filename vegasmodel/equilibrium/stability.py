@@ -381,7 +381,7 @@ def _right_side(loop: Loop) -> float:
             others += share * (1.0 + abs(complex(g))) / math.expm1(exponent)
         if others < 1.0:
             return x
-        x *= 1.5
+        x *= 1.5  # a larger x is a bound, too: it only makes the search longer
 
 
 def _top_side(loop: Loop) -> float:
@@ -401,7 +401,7 @@ def _top_side(loop: Loop) -> float:
                 terms += share * abs(complex(_reaction(loop, reacts, z, lag)[0]))
         if terms < SMALL_TERMS:
             return w
-        w *= 1.3
+        w *= 1.3  # a higher frequency will do, too: it only makes the search longer
 
 
 def _different_rtts(loop: Loop) -> Floats:
