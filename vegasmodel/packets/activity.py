@@ -45,9 +45,12 @@ def idle_flows(trace: Trace) -> dict[str, str]:
         return {}
     payload = trace.known("payload")
     payload = np.full(packets.size, np.nan) if payload is None else payload
+    # bytes of data in a packet; a flow of unknown size counts as that with the largest packets
     size = np.where(np.isfinite(payload), payload, np.nanmax(payload, initial=1.0))
+    # each flow's lost packets: its drops or its retransmissions, whichever are more
     counts = [trace.known(key) for key in ("loss", "retransmits")]
-    lost = np.max([np.nansum(c, axis=0) for c in counts if c is not None] or [0 * packets], axis=0)
+    totals = [np.nansum(count, axis=0) for count in counts if count is not None]
+    lost = np.max(totals or [0 * packets], axis=0)
     windows = windows_a_round_trip(trace, to_end=True)
     delivers_little = packets * size < MAX_PART_OF_LARGEST * np.nanmax(packets * size, initial=0.0)
     seldom_sends = np.where(

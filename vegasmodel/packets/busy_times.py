@@ -178,15 +178,17 @@ def _end_of_lack(
 ) -> int:
     """The first interval in which a flow surely has the packet that it sent again in ``resend``.
 
-    It follows the interval of the flow's next RTT sample. If there is no such sample, it follows
-    that of the flow's last delivery.
+    It is the interval after the flow's next RTT sample or, if there is none, after its last
+    delivery.
 
     The next RTT sample may be late only because the flow has nothing to send after the recovery.
     This is assumed if the sample comes more than ``PAUSE`` seconds after the last delivery before
-    it, and nothing is sent again after that delivery. The result then follows that delivery.
+    it, and nothing is sent again after that delivery. The result is then the interval after that
+    delivery.
 
-    ``edges`` are the times between the intervals, s. The other arguments are indices of intervals:
-    the flow has RTTs in ``measured``, deliveries in ``came`` and retransmissions in ``again``.
+    ``edges`` are the times at which intervals begin or end, s. The other arguments are indices of
+    intervals: the flow has RTTs in ``measured``, deliveries in ``came`` and retransmissions in
+    ``again``.
     """
     after = np.searchsorted(measured, resend, side="right")
     if after == measured.size:

@@ -390,14 +390,13 @@ def _thresholds(
 ) -> list[Filled]:
     """Estimates of alpha, and maybe beta, for the table ``[[flow]]`` number ``g``.
 
-    Beta is estimated only if the table is ``without_beta``.
-    ``found`` are the measured backlogs of the flows that have these thresholds: the flows of this
-    table, or of several tables if a host has one alpha and one beta for all its flows, as in Linux.
-    Vegas keeps its window constant while the backlog is at least alpha and at most beta. If one
-    value agrees with all backlogs, it is the estimate of both alpha and beta. Otherwise alpha is
-    the smallest backlog, and beta the largest. Some TCP implementations compare only the whole
-    number of packets in the backlog with the thresholds; then the backlogs are rounded in the same
-    way.
+    ``without_beta`` says that the table has no beta; only then beta is estimated. ``found`` are the
+    measured backlogs of the flows that have these thresholds: the flows of this table, or of
+    several tables if a host has one alpha and one beta for all its flows, as in Linux. Vegas keeps
+    its window constant while the backlog is at least alpha and at most beta. If one value agrees
+    with all backlogs, it is the estimate of both alpha and beta. Otherwise alpha is the smallest
+    backlog, and beta the largest. Some TCP implementations compare only the whole number of packets
+    in the backlog with the thresholds; then the backlogs are rounded in the same way.
 
     A backlog between alpha and beta does not tell how far apart these are. So the range of alpha
     begins at the least value allowed, and that of beta has no upper end. If the flows are

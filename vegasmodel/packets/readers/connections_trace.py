@@ -131,7 +131,8 @@ def _forget_what_is_not_known(connections: Connections, flows: list[Flow]) -> No
                 table[RTT_MIN, flow.index] = math.inf
         if flow.missed or flow.unsure:
             table[[SENT, RETRANSMITTED], flow.index] = math.nan
-        if flow.copies and flow.last_ack[0] <= 0:
+        last_ident, _, _ = flow.last_ack  # IPv4 identifier of the last ACK
+        if flow.copies and last_ident <= 0:
             table[ACKS, flow.index] = math.nan
 
 
