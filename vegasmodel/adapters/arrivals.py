@@ -247,7 +247,9 @@ def _passes_edge(
     # ns-2 rounds the backlog to whole packets, so slow start ends only half a packet above gamma
     gamma = newcomer.gamma + stack.above_beta
     if earlier is not None:
-        return settling.overstep(earlier, replace(newcomer, gamma=gamma), delays) > 1.0
+        rounding = replace(newcomer, gamma=gamma)
+        # the greatest window at which slow start can end, in steady windows of the new flow
+        return settling.overstep(earlier, rounding, delays) > 1.0
     # The flow is alone. Its bandwidth-delay product (in an array with one entry, which
     # ``slow_start_ends`` needs), and its queue in the steady state, packets:
     _, delay_after = delays

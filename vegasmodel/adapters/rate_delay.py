@@ -222,9 +222,8 @@ def _late_rates(scenario: Scenario, vegas: Sequence[Member], k: float) -> tuple[
     capacity = scenario.links[0].capacity
     # the start times of the flows of class R, which set the rate S of class D at each time
     starts_of_R = np.array([m.start for m in scenario.members if m.flow.service == "rate"])
-    start, rtt = (
-        np.array(values) for values in zip(*((m.start, m.rtt) for m in vegas), strict=True)
-    )
+    start, rtt = np.array([m.start for m in vegas]), np.array([m.rtt for m in vegas])
+    # each flow's backlog: the middle of the range at which Vegas keeps its window
     alpha = np.array([sum(dead_zone(m.flow.alpha, m.flow.beta, m.flow.variant)) / 2 for m in vegas])
     given = [0.0 if m.flow.measures_base else float(m.flow.over_estimate) for m in vegas]
     measures = np.array([m.flow.measures_base for m in vegas])

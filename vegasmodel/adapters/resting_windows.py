@@ -124,14 +124,17 @@ def network(scenario: Scenario) -> Network:
 def rests_with_half(
     scenario: Scenario, windows: Floats, base_rtt: Floats, loses: np.ndarray
 ) -> Floats:
-    """The largest window at which each flow rests if it rests with half of it, too, packets [flow].
+    """The largest window at which each flow rests, if half of it rests, too, in packets [flow].
 
-    It is NaN for other flows, and for those whose thresholds move the window of ``windows``: one of
-    its backlogs is outside the range ``Stack.dead_zone``. The arguments are those of
-    ``Network.backlogs``. In ns-2 and Linux this range is wider than from alpha to beta, because
-    they round the backlog. Single packets decide whether another window rests whose backlog is in
-    the wider range only. So the two windows rest here only if their backlogs are from alpha to
-    beta.
+    A window rests if Vegas's thresholds never move it: its ``Network.backlogs`` at the emptiest and
+    at the fullest queue lie between them. Chance decides at which of many such windows a flow
+    stays. The arguments are those of ``Network.backlogs``. The result is NaN for all other flows,
+    also if the flow's window in ``windows`` does not rest.
+
+    The window in ``windows`` rests if its backlogs are in the range ``Stack.dead_zone``. In ns-2
+    and Linux this range is wider than from alpha to beta, because they round the backlog. But
+    single packets decide whether another window rests whose backlog is in the wider range only. So
+    the largest window and its half rest only if their backlogs are from alpha to beta.
 
     The largest window is the largest whole number of packets whose backlog at the fullest queue is
     at most beta. Half of it has a smaller backlog there, so only its backlog at the emptiest queue
@@ -202,24 +205,17 @@ def reached(
     largest = np.full(len(members), np.nan)
     if half_too:
         largest = rests_with_half(scenario, windows, base, loses)
-    resting = [
-        f"{member.name}'s backlog stays between {low:.3g} and {high:.3g} packets (alpha "
-        f"{member.flow.alpha:g}, beta {member.flow.beta:g})"
-        + (
-            f", and it would rest with any window from {top // 2:g} to {top:g} packets"
-            if wide
-            else ""
-        )
-        for member, low, high, top, wide in zip(
-            members, least, most, largest, np.isfinite(largest), strict=True
-        )
-        if wide
-        or (
-            member.flow.keeps_backlog
-            and low > member.flow.alpha + MARGIN
-            and high < member.flow.beta - MARGIN
-        )
-    ]
+    resting = []
+    for member, low, high, top in zip(members, least, most, largest, strict=True):
+        flow, wide = member.flow, np.isfinite(top)  # ``wide``: it also rests with half of ``top``
+        between = low > flow.alpha + MARGIN and high < flow.beta - MARGIN
+        if not (wide or (flow.keeps_backlog and between)):
+            continue
+        text = f"{member.name}'s backlog stays between {low:.3g} and {high:.3g} packets (alpha "
+        text += f"{flow.alpha:g}, beta {flow.beta:g})"
+        if wide:
+            text += f", and it would rest with any window from {top // 2:g} to {top:g} packets"
+        resting.append(text)
     detail = (
         f"{few(resting, clauses=True)}; so the window stays where slow start or a rare loss has "
         "left it, and chance decides where this is"
