@@ -343,7 +343,7 @@ def _newton(motion: _Motion, state: State, k: int) -> State | None:
     # The windows w sought are a solution of F(w) = w, where F is ``image``. A step dw of Newton's
     # method solves (1 - F') dw = F(w) - w.
     identity = np.eye(int(on.sum()))
-    for _ in range(12):
+    for _ in range(12):  # limited, in case the method does not converge
         moved = image(window)
         step = (moved - window)[on]
         if not np.all(np.isfinite(step)):

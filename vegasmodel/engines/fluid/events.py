@@ -146,7 +146,7 @@ def time_to_change(
     # from the last but one point before the zero to the last, ``low``: difference in time and value
     step, f_step = 0.0, 0.0
     misses = 0  # how many points in a row lay beyond the zero
-    for _ in range(60):
+    for _ in range(60):  # limited, in case the method does not converge
         # The secant through the last two points before the zero. It is followed to the value
         # ``AIM``, a little below 0, so that the next point lies before the zero, too.
         middle = low - (f_low - AIM) * step / f_step if f_step > 0.0 else np.inf
@@ -170,9 +170,9 @@ def time_to_change(
             step, f_step = middle - low, f - f_low
             low, f_low = middle, f
             misses = 0
-            if f > 2.0 * AIM:
+            if f > 2.0 * AIM:  # near enough to 0
                 break
-        if high - low <= PROBE * h:
+        if high - low <= PROBE * h:  # the time sought is known well enough
             break
     return low
 

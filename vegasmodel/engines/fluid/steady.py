@@ -102,16 +102,17 @@ class _Motion:
 
         The states count as equal if it is at most ``CLOSE``. The result is infinite if a random
         number was drawn in the time between the two states, because a random motion does not
-        repeat. It may also be infinite if a difference exceeds ``CLOSE``.
+        repeat. It may also be infinite if a difference exceeds ``CLOSE``, because the comparison
+        stops there.
 
-        The states contain for each flow the time since its last loss. A difference of these times
-        counts only if the flow has lost a packet between the two states.
+        The states contain for each flow the time since its last loss. Without a loss this time only
+        grows. So a difference counts only if the flow has lost a packet between the two states.
         """
         if later.draws > one.draws:
             return math.inf
         n = self.n
-        # a row begins with the n numbers of packets that the flows have lost, and the n times since
-        # their last losses; the rest is compared first
+        # ``row[:n]`` are the packets that the flows have lost, and ``row[n : 2 n]`` the times since
+        # their last losses; the rest of the rows is compared first
         worst: float = self._difference(one.row, later.row, 2 * n, CLOSE)
         if worst < math.inf:
             lost = later.row[:n] > one.row[:n]

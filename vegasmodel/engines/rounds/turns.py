@@ -221,9 +221,10 @@ def _by_volume(net: Net, rate: Queue, delay: Queue) -> Queue:
 
     ``rate`` and ``delay`` are the queues of the classes R (high rate) and D (low delay). The result
     is one of them. The algorithm is figure 2 of the paper. While packets of both classes wait, the
-    volumes L_R and L_D that the classes have sent grow in the ratio of their shares. If a queue
-    becomes empty when class D has sent less than its share, class D may catch up the difference
-    (delta L) later.
+    volumes L_R and L_D that the classes have sent (``volume``) grow in the ratio of their shares.
+    The paper's delta L (``delay.lag``) is the volume by which class D is then behind its share. If
+    R's queue becomes empty, what class D sends alone reduces delta L. What is left of it when R's
+    packets come again is added to D's advantage.
     """
     if rate.waiting > 0.0 and delay.waiting > 0.0:
         # class R sends if its volume over its share is the smaller one
@@ -237,7 +238,7 @@ def _by_volume(net: Net, rate: Queue, delay: Queue) -> Queue:
         return rate
     if delay.lag > 0.0:  # class D alone has packets: this one counts against what it may catch up
         delay.lag -= _first_work(net, delay)
-    if delay.lag > 0.0:  # what is left gives class D an advantage when R's packets come
+    if delay.lag > 0.0:  # what is left is D's advantage; L_R stays as it is, as in figure 2
         delay.volume = -delay.lag
     else:
         rate.volume = delay.volume = 0.0

@@ -189,21 +189,24 @@ class Sender:
 
 
 class LinkState:
-    """The link's state: time, queueing delay, RED's state, count of random numbers drawn."""
+    """The state of the link, of RED, of the arriving trains and of the simulation's loop ``march``.
+
+    A train is the packets in flight of one flow, one behind the other.
+    """
 
     time: float  # t, seconds
     delay: float  # s, seconds
     step: float  # length of the step under way, seconds
     in_hosts: float  # seconds that the link needs to send the packets that wait in hosts
     red_average: float  # RED's average queue, packets
-    red_waiting: float  # RED: packets that wait in or after a burst; 0: as many as ``delay`` says
+    red_waiting: float  # RED: packets that wait in a burst and after it; 0: ``delay`` tells them
     red_part: float  # RED: part of the next packet that has arrived
     red_count: float  # RED: packets since the last drop, or since p rose above 0; -1: p is 0
     red_passes: float  # RED: probability that it would have dropped none of ``red_count`` packets
     red_gap: float  # RED: it drops a packet when ``red_passes`` falls to this random number
     ordered_until: float  # RED: time until which packets arrive block by block (``blocks.py``)
     draws: int  # number of random numbers drawn so far
-    drops: int  # number of drops that ``march`` has not yet counted as steps
+    drops: int  # drops in this step; to compute one may take as long as a step (``march.march``)
     # the trains that arrive now (``trains.py``)
     recount: bool  # a flow has started or stopped since they were counted
     trains: int  # number of trains that arrive now

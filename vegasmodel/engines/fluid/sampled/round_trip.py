@@ -137,15 +137,15 @@ def _decide_in_slow_start(flow: Sender, now: LinkState, c: float, smooth: bool) 
     function ``move`` by how much to enlarge the window in this round trip. For Linux ``move`` does
     not need it. ``c`` is the capacity in pkt/s.
     """
-    f = source(flow, now, False)
+    seen = source(flow, now, False)
     flow.round_drift = 0.0
     flow.doubles = 1 - flow.doubles if flow.doubling > 1 else 1  # 1: the window doubles now
     if flow.whole_window:  # Linux
-        ends = np.floor(f.backlog) > flow.gamma
+        ends = np.floor(seen.backlog) > flow.gamma
         W = np.floor(flow.cwnd + WINDOW_ERROR)
-        reduced = max(min(W, np.floor(W * f.base_rtt / f.rtt) + 1.0), 2.0)
+        reduced = max(min(W, np.floor(W * seen.base_rtt / seen.rtt) + 1.0), 2.0)
     else:
-        ends = flow.doubles == 1 and np.floor(f.backlog + 0.5) > flow.gamma
+        ends = flow.doubles == 1 and np.floor(seen.backlog + 0.5) > flow.gamma
         reduced = max(flow.cwnd * (1.0 if smooth else PART_KEPT), flow.min_window)
     if ends:
         flow.cwnd, flow.in_slow_start = reduced, False
