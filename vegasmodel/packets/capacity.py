@@ -280,18 +280,18 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
 
     ``capacity`` is an estimate from throughputs alone. It may be too low, because the link may be
     idle at times. It is returned unchanged if the trace has no RTTs, or does not tell when flows
-    lack lost packets (``tells_recoveries``).
+    wait for the retransmission of lost packets (``tells_recoveries``).
 
-    The result is only a lower bound (``_at_least``) in two cases:
+    The result is only a lower bound (``_at_least``) in three cases:
 
-    - In the times in which RTTs surely show waiting packets, the link sends too few packets.
+    - In the times in which RTTs surely show waiting packets, the link sends fewer than
+      ``ENOUGH_PACKETS`` packets.
     - The throughput in these times is less than usual. Then RTTs vary for another reason than a
       queue, as on a radio link.
-
-    RTTs do not tell when packets wait if they do not follow the queue (``follows_the_queue``), or
-    if the trace has only the mean RTT of each interval, not the smallest. But if they show in
-    nearly all intervals (``NEARLY_ALL``) that packets wait, the link was busy, and ``capacity`` is
-    returned. Otherwise the result is a lower bound.
+    - RTTs do not show at which times packets wait: they do not follow the queue
+      (``follows_the_queue``), or the trace has only the mean RTT of each interval. There is one
+      exception. If all delays are at least a packet's transmission time in nearly all intervals
+      (``NEARLY_ALL``), the link was busy, and ``capacity`` is returned.
     """
     least, known = trace.known("rtt_min"), delivered_by_all(trace)
     rtt = trace.known("rtt") if least is None else least
@@ -299,7 +299,7 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
         return capacity
     total, whole = known
     lengths, waits = np.diff(trace.edges), rtt - of_flows(trace, bases)
-    waits = carried(trace, waits, capacity.value)
+    waits = carried(trace, waits, capacity.value)  # without delays that no queue has caused
     # ``lacks``: in which intervals a flow may lack a lost packet
     lacks, how = recovering(trace, waits), "throughput of all flows together"
     if least is None or not follows_the_queue(trace):

@@ -71,9 +71,8 @@ def estimate(
     - ``base_rtt`` is the flow's smallest RTT in the trace.  A Vegas source does not know ``rtt``
       and uses its own smallest RTT instead.
     - ``alpha`` is the backlog that the flow keeps in the second half of its life, in packets.
-    - ``loss`` is the part of all packets that was lost.  It is estimated only if RTTs
-      (``full_queue``) or lengths of the queue show that at most of the losses the queue was not
-      full, so that these losses were random.
+    - ``loss`` is the part of all packets that was lost.  It is estimated only if most losses were
+      random: RTTs (``full_queue``) or lengths of the queue show that the queue was not full.
 
     The backlog of a flow with window W is W (RTT - baseRTT) / RTT.  For the flows that
     ``over_base`` names, it is W (RTT - baseRTT) / baseRTT, as in the Vegas of Linux.  By default
@@ -141,12 +140,12 @@ def _smallest_rtts(trace: Trace) -> list[Estimate | None]:
     It is the smallest value of the variables ``base_rtt`` (the source's own baseRTT) and
     ``rtt_min`` (the smallest RTT in an interval).  If the trace has neither for this flow, it is
     the smallest value of ``rtt``, the mean RTT in an interval.  ``rtt`` is the last choice, because
-    in a kernel's trace it is the smoothed RTT.  Its first value is the RTT of the SYN, which is
+    in a kernel's trace it is the smoothed RTT.  The first smoothed RTT is that of the SYN, which is
     shorter than that of a data packet.
 
-    The range of an estimate, ``low`` to ``high``, has the RTTs without queueing that agree with the
-    smallest RTT seen (``_smallest_rtt``). The range of a mean begins at 0: all packets of an
-    interval may have waited, and the mean does not tell how long the shortest wait was.
+    The range of an estimate, ``low`` to ``high``, has all RTTs without queueing that are possible
+    beside the smallest RTT seen (``_smallest_rtt``). The range of a mean begins at 0: all packets
+    of an interval may have waited, and the mean does not tell how long the shortest wait was.
     """
     result: list[Estimate | None] = []
     for i in range(len(trace.flows)):

@@ -410,9 +410,9 @@ def as_long_as_timer(time: float, round_trip: float) -> bool:
 
 
 def _not_before(number: int, other: int, bits: int) -> bool:
-    """Whether ``number`` is equal to ``other`` or comes after it, on a counter of so many bits.
+    """Whether ``number`` is equal to ``other`` or comes after it, on a counter of ``bits`` bits.
 
-    Such a counter starts again at 0 after its largest value.  So ``number`` comes after ``other``
-    if less than half of the counter's range lies between them.
+    Such a counter starts again at 0 after its largest value.  So ``number`` counts as coming after
+    ``other`` if a count from ``other`` upwards reaches it within half of the counter's range.
     """
     return (number - other) % (1 << bits) < 1 << (bits - 1)
