@@ -94,12 +94,12 @@ def moves(
 ) -> Moves:
     """How users' laws move windows in the second half of ``trips`` round trips.
 
-    At first the windows are ``windows`` [n] packets. The test adds ``PUSH`` packets to each window
-    of a user's law, because a window may stay at an equilibrium that is not stable. ``base_rtt``
-    [n] are the baseRTTs, s. ``kept`` [n, number] are the numbers that the laws keep at first; with
-    None they are those of a law's start. No window exceeds what the link and its buffer hold, nor
-    the receiver's window. The test ends early if nothing moves any more. Raises ``FieldError`` if
-    a function of a law fails.
+    At first the windows are ``windows`` [n] packets, but ``PUSH`` packets more for a user's law:
+    without this push, a window could stay at an equilibrium that is not stable. ``base_rtt`` [n]
+    are the baseRTTs, s. ``kept`` [n, number] are the numbers that the laws keep at first; with None
+    they are those of a law's start. No window exceeds what the link and its buffer hold, nor the
+    receiver's window. The computation ends early if nothing moves any more. Raises ``FieldError``
+    if a function of a law fails.
     """
     link, members = scenario.links[0], scenario.members
     user_laws = {law.name: law for law in scenario.own_laws}
@@ -178,10 +178,10 @@ def moves_of_run(
 def swings_little(scenario: Scenario, found: Moves | None) -> list[Assumption]:
     """The assumption of ``fluid`` that user-defined laws hardly move their windows up and down.
 
-    It fails if a flow's ``Moves.swings`` exceeds the part ``SMALL_SWING`` of its mean window.
-    Beside Vegas it also fails if they exceed beta packets: Vegas keeps alpha to beta packets
-    queued, and a queue that varies by more does not let it. Without ``found`` nothing is tested.
-    The list is empty if no flow has a user-defined law.
+    It fails if a flow's ``Moves.swings`` exceeds the part ``SMALL_SWING`` of its mean window. If
+    Vegas flows share the link, it also fails if the swings exceed beta packets: Vegas cannot keep
+    alpha to beta packets in a queue that varies by more. Without ``found`` nothing is tested. The
+    list is empty if no flow has a user-defined law.
     """
     user_laws = {law.name for law in scenario.own_laws}
     if not user_laws:

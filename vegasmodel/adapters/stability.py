@@ -154,10 +154,10 @@ def equilibrium_of(scenario: Scenario) -> Rest | str:
     if reason is not None:
         return reason
     link, queue = scenario.links[0], scenario.links[0].queue
-    # Whether windows are whole packets: None lets the TCP implementations of the flows decide.
-    packets = continuous.in_packets(scenario, None)
+    # None: the TCP implementations of the flows decide whether windows are whole packets
+    whole_packets = continuous.in_packets(scenario, None)
     # capacity, pkt/s, and the queueing delay at which the buffer overflows, s
-    c, s_max = continuous.limits(scenario, packets)
+    c, s_max = continuous.limits(scenario, whole_packets)
     edges = [continuous.thresholds(member.flow) for member in scenario.members]
     vegas = [member.flow.keeps_backlog for member in scenario.members]
     halved = [  # delayed ACKs halve the growth of a loss-based window
@@ -165,10 +165,10 @@ def equilibrium_of(scenario: Scenario) -> Rest | str:
     ]
     sources = Sources(
         rtt=rtts(scenario),
-        # of the two thresholds, losses pull the backlog down to the lower one
+        # a loss cuts the backlog, and Vegas then raises it only to the lower threshold
         edge=np.array([lower for lower, _ in edges]),
-        # 0 for a Vegas flow that measures its baseRTT: no flow starts before it (``_unsupported``
-        # refuses a later start). Loss-based flows need no baseRTT.
+        # 0 for a Vegas flow that measures its baseRTT: no flow starts before it, so it finds an
+        # empty queue (``_unsupported`` refuses a later start). Loss-based flows need no baseRTT.
         over_estimate=np.where(vegas, given_over_estimates(scenario), 0.0),
         # Linux's Vegas divides by baseRTT when it computes the backlog, all others by the RTT
         linux=np.array(

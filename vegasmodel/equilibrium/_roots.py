@@ -80,7 +80,8 @@ def _angle_change(function: Function, start: complex, end: complex, apart: float
     first = 4.0 * abs(end - start) / apart  # number of the first points, if it is not extreme
     fraction = np.linspace(0.0, 1.0, int(min(max(256.0, first), MAX_CONTOUR_POINTS / 2)) + 1)
     f = function.evaluate(np.asarray(start + fraction * (end - start), complex))[0]
-    for _ in range(40):  # each time, intervals with a fast change are halved
+    # each time, intervals with a fast change are halved; limited, in case the change stays fast
+    for _ in range(40):
         step = np.angle(f[1:] / f[:-1])
         fast = np.flatnonzero(~(np.abs(step) < MAX_TURN))
         if fast.size == 0:
@@ -148,7 +149,7 @@ def _newton(function: Function, z: Complex, box: tuple[float, float, float]) -> 
     infinite = np.full(2, math.inf)
     poles = np.concatenate([-infinite, -positive_poles[::-1], [0.0], positive_poles, infinite])
     end_points = [np.empty(0, np.complex128)]
-    for _ in range(40):
+    for _ in range(40):  # limited, because some points do not converge
         f, slope, _ = function.evaluate(z)
         nearest = np.searchsorted(poles, z.imag)[:, None] + np.arange(-2, 2)  # of each point z
         with np.errstate(all="ignore"):

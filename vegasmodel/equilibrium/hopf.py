@@ -141,15 +141,16 @@ def trace(
             raise FieldError(name, pair, "two positive numbers, the lower one first")
     count("most", most, 1, MAX_POINTS)
     ends = (math.log(y_range[0]), math.log(y_range[1]))
-    # the unknowns ln x and ln w, and the parameter ln y, at which ``follow`` begins
-    u, y = np.log([begin.x, begin.frequency]), min(max(math.log(begin.y), ends[0]), ends[1])
+    # where ``follow`` begins: the unknowns ln x and ln w, and the parameter ln y within ``ends``
+    unknowns = np.log([begin.x, begin.frequency])
+    log_y = min(max(math.log(begin.y), ends[0]), ends[1])
     low, high = math.log(x_range[0]), math.log(x_range[1])
     # the two halves of the boundary: y falls at first in one, and rises at first in the other
     halves = []
     for rising in (False, True):
         branch = follow(
-            _equations(make), u, y, ends, scale=np.ones(3), step=STEP, rising=rising, most=most,
-            within=lambda v: low <= v[0] <= high,
+            _equations(make), unknowns, log_y, ends, scale=np.ones(3), step=STEP, rising=rising,
+            most=most, within=lambda v: low <= v[0] <= high,
         )  # fmt: skip
         points = np.column_stack([branch.x, branch.parameter])
         if branch.status == Status.LEFT_RANGE:  # the last point is outside the ranges

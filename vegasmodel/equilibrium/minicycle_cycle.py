@@ -72,11 +72,12 @@ def cycle_of(
     solved: NDArray[np.bool_],
     loses: NDArray[np.bool_],
 ) -> Cycle:
-    """Make the result of ``minicycle.solve``, which has values per flow, from those of all flows.
+    """Turn sums over all flows into the per-flow values that ``minicycle.solve`` returns.
 
     ``sums`` describes a steady cycle: what all Vegas flows and all Reno flows send in it, the sums
-    of their windows at the ends of its phases, and the phases' lengths. ``path`` has the numbers of
-    flows and the constants of the link. ``mu`` is the capacity in pkt/s.
+    of their windows just after the loss and at the end of each phase, and the phases' lengths.
+    ``path`` has the numbers of flows and the constants of the link. ``mu`` is the capacity in
+    pkt/s.
 
     If Vegas can stay at any window in a whole range, there are many steady cycles. Then ``sums`` is
     from the cycle that ``solve`` has chosen, and ``ends`` has those with the least and with the
@@ -98,8 +99,8 @@ def cycle_of(
     loss_V, loss_R = (
         np.where(sent >= 1.0, 1.0 / np.maximum(sent, 1.0), np.nan) for sent in (sent_V, sent_R)
     )
-    # By how many packets all windows after the loss are together smaller than the bandwidth-delay
-    # product M = mu T. If this is above 0, the queue is then empty.
+    # the bandwidth-delay product M = mu T minus the sum of all windows after the loss; if it is
+    # above 0, the queue is then empty
     deficit = path.M - sums.V[..., 0] - sums.R[..., 0]
     vegas_range, reno_range = _throughput_ranges(path, ends, mu)
     return Cycle(

@@ -113,7 +113,8 @@ class Flows:
     - ``alpha``: the backlog that a Vegas flow keeps, packets.
     - ``over_estimate``: by how many seconds a Vegas flow's baseRTT exceeds ``rtt``.
     - ``decrease``: the factor by which a lost packet multiplies the window. The default is 0.75 for
-      Vegas and 0.5 for all other flows. If RED marks packets (ECN), the factor is always 0.5.
+      Vegas and 0.5 for all other flows. If RED marks packets (ECN), the factor is always 0.5, and
+      ``decrease`` is not used.
     - ``max_window``: the largest window, packets.
     - ``ack_every``: the number of packets that one ACK acknowledges; 1 if windows grow by the
       acknowledged packets and not by the ACKs, as in Linux.
@@ -136,7 +137,7 @@ class Flows:
         expect_broadcast(
             {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         )
-        sender(self, cut=True)
+        sender(self, cut=True)  # checks the ranges of the values
 
 
 @dataclass(frozen=True)

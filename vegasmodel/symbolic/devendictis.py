@@ -156,9 +156,9 @@ def duration() -> Derivation:
 def phase_2() -> tuple[Derivation, ...]:
     """Phase 2 of a cycle, from the full link until Vegas reaches its equilibrium window.
 
-    In mini-cycle (round trip) a the windows of Vegas and Reno fill the link: they add up to the
-    bandwidth-delay product M = mu T. In the mini-cycles a + 1 to b, which are phase 2, each window
-    grows by one packet per mini-cycle, and the queue fills.
+    A mini-cycle is a round trip. In mini-cycle number ``a`` the windows of Vegas and Reno fill the
+    link: they add up to the bandwidth-delay product M = mu T. In the mini-cycles ``a + 1`` to
+    ``b``, which are phase 2, each window grows by one packet per mini-cycle, and the queue fills.
 
     For three numbers the result has our formula beside the one that the paper prints. These numbers
     are the sum of the windows in mini-cycle i, the phase's duration Delta_b, and the packets B_V
