@@ -42,11 +42,12 @@ def class_record(
     the whole capacity, and ``IDLE_LIMIT_OF_ALL`` is their limit. The unit of both limits is the
     time in which the link sends the bytes of one turn of a class.
     """
-    record["class_weight"] = k if key[2] == "rate" else 1.0
+    _, direction, service = key
+    record["class_weight"] = k if service == "rate" else 1.0
     record["share"], record["shares_sum"], record["turn"] = 0.5, 1.0, 1
     record["class_based"] = link_stack(scenario).class_based_queueing
     record["exact_capacity"] = link.capacity
-    turn = bytes_per_turn(scenario, link, key[1])
+    turn = bytes_per_turn(scenario, link, direction)
     record["round_bytes"], record["packet_bytes"] = 2.0 * turn, scenario.packet_size
     turn_time = turn / scenario.packet_size / link.capacity
     record["idle_limit"] = IDLE_LIMIT * turn_time

@@ -137,9 +137,10 @@ def _droptail(capacity: float, room: float, record: NDArray[np.void]) -> None:
 
 def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
     """Fill in the ``record`` of the queue with this key at ``link``: its constant parameters."""
-    acks_alone = _acks_alone(scenario, link, key)
+    _, direction, service = key
+    acks_alone = _acks_alone(scenario, link, direction)
     # an infinite buffer: no ACK is lost in a queue that only ACKs cross
-    room = math.inf if acks_alone else link.room(link_stack(scenario), key[2])
+    room = math.inf if acks_alone else link.room(link_stack(scenario), service)
     _droptail(link.capacity, room, record)
     # a finite number even if the link loses every packet
     record["loss_hazard"] = -math.log1p(-min(link.loss, 1.0 - 1e-12))
@@ -161,9 +162,9 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
             record[name] = getattr(link.queue, name)
 
 
-def _acks_alone(scenario: Scenario, link: Link, key: Key) -> bool:
-    """Whether only ACKs cross the queue: no flow sends data over the link in this direction."""
-    return not any(g.direction == key[1] and link in scenario.path(g) for g in scenario.flows)
+def _acks_alone(scenario: Scenario, link: Link, direction: str) -> bool:
+    """Whether only ACKs cross the link in this direction: no flow sends data over it."""
+    return not any(g.direction == direction and link in scenario.path(g) for g in scenario.flows)
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:
