@@ -263,7 +263,8 @@ class _Curve:
         if not np.all(np.isfinite(slopes)):
             return np.full(u.size, np.nan)
         # the direction in which F does not change, the null vector of its derivatives
-        direction = np.linalg.svd(slopes)[2][-1]
+        _, _, directions = np.linalg.svd(slopes)
+        direction = directions[-1]
         return np.asarray(math.copysign(1.0, direction @ along) * direction)
 
     def fold(self, u: Floats, tangent: Floats, length: float) -> Fold | None:

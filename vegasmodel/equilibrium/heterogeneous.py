@@ -184,8 +184,8 @@ def red(curve: Curve) -> Floats:
     The loss is the fraction of the packets that RED drops. It depends on RED's drop probability and
     on the way in which RED spaces its drops (``red.effective``).
     """
-    rows = curve.corners()
-    rows = np.column_stack([rows[:, 0], effective(rows[:, 1], curve.spacing)])
+    queue, base = curve.corners().T  # ``base``: RED's base drop probability
+    rows = np.column_stack([queue, effective(base, curve.spacing)])
     return np.asarray(rows[np.append(True, np.diff(rows, axis=0).sum(axis=1) > 0)])
 
 
@@ -299,14 +299,15 @@ class _Network:
 
         All four results are [case, link]. A case is one choice of a point for each link.
         """
-        out = np.zeros((4, *part.shape))
+        s, p, s_by, p_by = np.zeros((4, *part.shape))
         for k, curve in enumerate(self.curves):
+            # both ends of the piece, as rows (queue, loss)
             low, high = curve[piece[:, k]], curve[np.minimum(piece[:, k] + 1, len(curve) - 1)]
-            rise = high - low
-            points = low + part[:, k, None] * rise
-            out[0, :, k], out[1, :, k] = points[:, 0] / self.c[k], points[:, 1]
-            out[2, :, k], out[3, :, k] = rise[:, 0] / self.c[k], rise[:, 1]
-        return out[0], out[1], out[2], out[3]
+            (queue, loss), (queue_rise, loss_rise) = low.T, (high - low).T
+            s[:, k] = (queue + part[:, k] * queue_rise) / self.c[k]
+            p[:, k] = loss + part[:, k] * loss_rise
+            s_by[:, k], p_by[:, k] = queue_rise / self.c[k], loss_rise
+        return s, p, s_by, p_by
 
     def rates_at(self, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
         """The flows' rates, if their paths have the queueing delays q and the losses p.
