@@ -309,12 +309,12 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
         if np.sum(empty) <= max((1.0 - NEARLY_ALL) * empty.size, 1.0):
             return capacity
         how += "; RTTs do not show a queue in nearly all intervals"
-        return _at_least(trace, lacks, np.zeros((0, 2)), how)
+        return _at_least(trace, lacks, (np.zeros(0), np.zeros(0)), how)
     # the intervals in which packets surely waited, and those in which they may have waited
     busy, maybe_busy = (queued(trace, waits, surely=surely) & whole for surely in (True, False))
     # packets and seconds of the busy periods in these intervals in which no flow lacks a packet
     packets, seconds = busy_periods(busy & ~lacks, total * lengths, lengths)
-    maybe = np.transpose(busy_periods(maybe_busy & ~lacks, total * lengths, lengths))
+    maybe = busy_periods(maybe_busy & ~lacks, total * lengths, lengths)
     if packets.sum() >= ENOUGH_PACKETS:
         low, value, high = rate_of_periods(packets, seconds)
         edge = 1 + packets.size / packets.sum()  # an error of one packet in each busy period
@@ -324,18 +324,20 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
         how += "; it is no larger while RTTs show a queue"
     elif busy_periods(maybe_busy, total * lengths, lengths)[0].sum() < ENOUGH_PACKETS:
         how += "; RTTs show a queue too seldom to tell more"
-    elif maybe.sum(axis=0)[0] < ENOUGH_PACKETS:
+    elif maybe[0].sum() < ENOUGH_PACKETS:
         how += "; packets are sent again too often to tell more"
     else:
         how += "; RTTs show a queue for too short times to tell more"
     return _at_least(trace, lacks, maybe, how)
 
 
-def _at_least(trace: Trace, lacks: NDArray[np.bool_], periods: Floats, how: str) -> Estimate:
+def _at_least(
+    trace: Trace, lacks: NDArray[np.bool_], periods: tuple[Floats, Floats], how: str
+) -> Estimate:
     """A lower bound of the capacity by the throughput of all flows together.
 
     ``lacks`` says in which intervals a flow may lack a lost packet.  ``periods`` are the numbers of
-    packets, and the durations, s, of times in which packets may have waited: [period, 2].
+    packets, and the durations, s, of times in which packets may have waited: two arrays [period].
 
     The result is the rate that a tenth of the trace's blocks exceed, or the median rate of the
     ``periods`` if that is larger.  A throughput counts packets when they are acknowledged, so the
@@ -356,8 +358,10 @@ def _at_least(trace: Trace, lacks: NDArray[np.bool_], periods: Floats, how: str)
     keep |= whole & lacks
     rates = least_rates(total[keep], lengths[keep], clean[keep], unacknowledged)
     value = max(float(np.quantile(rates, 0.9)), 0.0)
-    if periods[:, 0].sum() >= ENOUGH_PACKETS:
-        value = max(value, rate_of_periods(periods[:, 0] - unacknowledged, periods[:, 1])[1])
+    packets, seconds = periods
+    if packets.sum() >= ENOUGH_PACKETS:
+        _, median, _ = rate_of_periods(packets - unacknowledged, seconds)
+        value = max(value, median)
     return Estimate(value, value, np.inf, "pkt/s", f"{how}: a lower bound")
 
 

@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from vegasmodel.packets.readers import segments
 from vegasmodel.packets.readers.bins import (
@@ -59,13 +60,20 @@ MAX_SPAN = 1e9  # seconds between the first packet and the last
 MAX_DISORDER = 1e-3
 
 
+class Syn(NamedTuple):
+    """A captured SYN: its sequence number, its MSS option in bytes (0: none) and its time, s."""
+
+    seq: int
+    mss: int
+    time: float
+
+
 @dataclass
 class Handshake:
     """What a capture shows of a connection's handshake.
 
     - ``number``: 1 for the first connection between the same two ends, 2 for the next, and so on.
-    - ``syns``: for each end whose SYN was captured, in the order of the SYNs: the SYN's sequence
-      number, its MSS option in bytes (0: it has none) and its time, s.
+    - ``syns``: the SYN of each end whose SYN was captured, in the order of the SYNs.
     - ``far``: the time, s, from the first SYN to the second.  It is the round trip from the place
       of the capture to the end that answers, and back.
     - ``near``: the time, s, from the second SYN to the ACK that completes the handshake.  It is the
@@ -75,7 +83,7 @@ class Handshake:
     """
 
     number: int
-    syns: dict[object, tuple[int, int, float]] = field(default_factory=dict)
+    syns: dict[object, Syn] = field(default_factory=dict)
     clock_resets: int = 0  # how often the clock had been set back before the first SYN
     repeated: bool = False  # a SYN was sent again, so the times give no RTT
     over: bool = False  # the ACK of the second SYN has passed
@@ -156,12 +164,12 @@ class Connections:
         ends = frozenset(key)
         known = self.handshakes.get(ends)
         sender, receiver = key
-        if known is not None and sender in known.syns and known.syns[sender][0] == seq:
+        if known is not None and sender in known.syns and known.syns[sender].seq == seq:
             known.repeated = True
             return
         if known is None or not second or sender in known.syns or receiver not in known.syns:
             known = self._open(key, ends)  # the SYN does not answer a SYN that was captured
-        known.syns[sender] = (seq, mss, self.time)
+        known.syns[sender] = Syn(seq, mss, self.time)
 
     def _open(self, key: Key, ends: frozenset[object]) -> Handshake:
         """Begin a new connection, and end an earlier one with the same addresses and ports.
@@ -491,10 +499,11 @@ class Connections:
         if handshake is None or handshake.over or len(handshake.syns) < 2:
             return
         client, server = handshake.syns
-        if key[1] == client:  # the client acknowledges what the server sent: its SYN
+        _, receiver = key
+        if receiver == client:  # the client acknowledges what the server sent: its SYN
             handshake.over = True
-            far = handshake.syns[server][2] - handshake.syns[client][2]
-            near = self.time - handshake.syns[server][2]
+            far = handshake.syns[server].time - handshake.syns[client].time
+            near = self.time - handshake.syns[server].time
             clock_set = handshake.clock_resets != self.clock_resets
             if not handshake.repeated and far >= 0 and near >= 0 and not clock_set:
                 handshake.far, handshake.near = far, near
@@ -568,12 +577,13 @@ class Connections:
         if handshake is None:
             flow.number = self.counts.get(ends, 0) + 1
         else:
-            sizes = [mss for _, mss, _ in handshake.syns.values() if mss]
+            sizes = [syn.mss for syn in handshake.syns.values() if syn.mss]
             flow.number, flow.syns, flow.mss = handshake.number, len(sizes), min(sizes, default=0)
-            if key[0] in handshake.syns:
+            sender, _ = key
+            if sender in handshake.syns:
                 flow.opened = True
-                flow.begin = flow.high = flow.acked = handshake.syns[key[0]][0] + 1
-            from_client = next(iter(handshake.syns)) == key[0]  # the client sends the flow's data
+                flow.begin = flow.high = flow.acked = handshake.syns[sender].seq + 1
+            from_client = next(iter(handshake.syns)) == sender  # the client sends the flow's data
             flow.least_up = handshake.near if from_client else handshake.far
             flow.up = flow.least_up if math.isfinite(flow.least_up) else 0.0
             flow.least_down = handshake.far if from_client else handshake.near

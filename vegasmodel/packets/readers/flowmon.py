@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 from xml.parsers import expat
 
 import numpy as np
@@ -49,7 +50,16 @@ _FIRST = "timeFirstRxPacket"  # a time that may be missing
 _COUNTS = ("txBytes", "txPackets", "rxPackets", "lostPackets")
 TCP = "6"  # the protocol's number in IP
 Stats = dict[str, float]  # the attributes of one flow; times in s
-Address = tuple[str, str, str, str, str]  # address and port: source, destination; then protocol
+
+
+class Address(NamedTuple):
+    """The addresses and ports of a flow's two ends, and the number of its protocol in IP."""
+
+    source: str
+    source_port: str
+    destination: str
+    destination_port: str
+    protocol: str
 
 
 def matches(head: bytes) -> bool:
@@ -172,7 +182,7 @@ class _Document:
             self._consistent(self.flows[key])
         elif self.path[1] in ("Ipv4FlowClassifier", "Ipv6FlowClassifier"):
             self._check_new(key, self.addresses)
-            self.addresses[key] = (
+            self.addresses[key] = Address(
                 self._text(attributes, "sourceAddress", 50),
                 self._text(attributes, "sourcePort", 50),
                 self._text(attributes, "destinationAddress", 50),
@@ -249,7 +259,7 @@ def _data_size(stats: Stats, address: Address | None) -> float:
     For TCP, the SYN and the ACK that follows are left out, because they have no data.
     """
     packets = stats["txPackets"] - 2.0
-    if address is None or address[4] != TCP or packets < 1.0:
+    if address is None or address.protocol != TCP or packets < 1.0:
         return _size(stats)
     return float(max(round((stats["txBytes"] - 2.0 * HEADERS) / packets), 1))
 
@@ -257,9 +267,12 @@ def _data_size(stats: Stats, address: Address | None) -> float:
 def _name(key: int, addresses: dict[int, Address]) -> str:
     """The name ``source>destination`` of the flow with the id ``key``; the id if unknown."""
     known = addresses.get(key)
-    return "{}:{}>{}:{}".format(*known) if known else str(key)
+    if known is None:
+        return str(key)
+    return f"{known.source}:{known.source_port}>{known.destination}:{known.destination_port}"
 
 
 def _reversed(address: Address) -> Address:
     """The address of the flow in the other direction: source and destination change places."""
-    return (*address[2:4], *address[:2], address[4])
+    source, source_port, destination, destination_port, protocol = address
+    return Address(destination, destination_port, source, source_port, protocol)
