@@ -24,11 +24,12 @@ ASSUMPTIONS = MappingProxyType(
         "queue",
         "backlogs-of-half-a-packet": "beta of each Vegas flow is at least half a packet: windows "
         "move by whole packets, so they cannot keep a smaller backlog. A flow that is alone may",
-        "base-rtt-above-propagation": "Vegas's baseRTT stays above the propagation delay",
-        "base-rtt-is-the-rtt": "each Vegas flow's baseRTT is its RTT without queueing. With "
-        "`rate-delay` this fails if a flow starts after another Vegas flow of its class, counts "
-        "that flow's queueing delay as propagation delay, and so changes some rate by more than 10 "
-        "% or by an amount that the model does not compute",
+        "base-rtt-above-propagation": "each Vegas flow's baseRTT is at least its RTT without "
+        "queueing; ns-2's Vegas may measure a far too small baseRTT after a timeout",
+        "base-rtt-is-the-rtt": "each Vegas flow's baseRTT is its RTT without queueing. "
+        "`rate-delay` tests this for flows that start after another Vegas flow of their class, "
+        "and count that flow's queueing delay as propagation delay. The assumption then fails if "
+        "this changes some rate by more than 10 %, or if the model does not compute by how much",
         "base-rtt-measured": "each Vegas flow measures its baseRTT; the scenario does not give "
         "it (`over_estimate`)",
         "bottleneck-is-the-link": "access links are at least twice as fast as the bottleneck "
@@ -36,16 +37,16 @@ ASSUMPTIONS = MappingProxyType(
         "buffer-holds-bursts": "the buffer holds the bursts in which packets are sent: it has room "
         "for 12 packets or more (`red` counts only the room beyond the mean queue)",
         "defaults-of-the-papers": "ns-2 has the default settings of 1999 to 2001, the years of "
-        "most papers (`ns2_defaults`). Closed forms and `fluid` test this only if the settings of "
-        "ns-2 2.35 would change the throughputs: if a law other than Vegas runs ns-2's TCP, or, "
-        "for closed forms, if the link has RED or random loss",
+        "most papers (`ns2_defaults`). If it has those of ns-2 2.35, the assumption fails only "
+        "where they change the throughputs and the model leaves them out: for flows with ns-2's "
+        "TCP whose law is not Vegas, and in closed forms also at links with RED or random loss",
         "delay-buffer-large-enough": "the low-delay queue D of a Rate-Delay router has room for "
         "all packets that its flows keep queued, and for a burst of 4 packets",
         "empty-buffer-after-loss": "the buffer runs empty after a loss",
-        "enough-runs": "the mean over the runs is precise enough: for each flow, its 95 % interval "
-        "reaches at most 10 % of it to either side, or 1 % of the mean over all flows if that is "
-        "more. Not known after a single run whose result depends on chance; the key `runs` of a "
-        "scenario asks for more runs",
+        "enough-runs": "the mean over the runs is precise enough: the 95 % interval of each "
+        "flow's mean throughput reaches at most 10 % of it to either side, or 1 % of the mean "
+        "over all flows if that is more. It is not known whether this holds after a single run "
+        "whose result depends on chance; the key `runs` of a scenario asks for more runs",
         "every-ack-arrives": "no ACK is lost",
         "fast-retransmit": "losses are recovered without a timeout (`fluid` tests this for random "
         "losses only)",
@@ -69,14 +70,15 @@ ASSUMPTIONS = MappingProxyType(
         "losses-end-growth": "each loss-based window meets a limit, or losses that reduce it, so "
         "it does not grow for ever",
         "many-packets-queued": "a slightly shorter queue would hardly change the rates. A Vegas "
-        "flow that starts late takes the least queueing delay that it finds for propagation delay. "
-        "To test this, the model computes the rates again for the case that each late flow finds "
-        "a queue that is shorter by one packet, or by a few. (In `fluid` beside loss-based flows "
-        "it takes other queues.) The assumption fails if a rate then differs by more than 10 % of "
-        "the mean rate; more in docs/reference/messages.md, The test of many-packets-queued",
-        "mean-field": "only one flow uses the link, so the model needs no mean-field "
-        "approximation. With several flows it makes one: to each flow, the others are a queue of "
-        "constant length, their mean queue. Their bursts are left out",
+        "flow that starts late takes the least queueing delay that it finds for propagation "
+        "delay. So the model computes the rates again for a queue that is shorter when such a "
+        "flow starts: by one packet, or by a few (`fluid` beside loss-based flows takes other "
+        "queues). The assumption fails if a rate then differs by more than 10 % of the mean rate. "
+        "The section *The test of many-packets-queued* in docs/reference/messages.md has the "
+        "details",
+        "mean-field": "only one flow uses the link. With several flows, the model is an "
+        "approximation (mean field): each flow finds a queue of constant length, the mean queue "
+        "of the others, and their bursts are left out",
         "narrow-band": "the flows keep nearly equal backlogs (tested only if all flows are Vegas "
         "flows). It fails if the largest backlog at which a window stays constant is at least "
         "twice the smallest. It counts as true if all RTTs are equal and `start_jitter` is above "
@@ -196,8 +198,8 @@ ASSUMPTIONS = MappingProxyType(
         "(`estimated_from`) or a guess (`guesses`). Otherwise it is not known how much of a "
         "model's error comes from wrong values. Write the values that you know into the file, and "
         "delete their names from `guesses`",
-        "fixed-starts": "start times are not random (`start_jitter`), "
-        "or no flow measures its baseRTT",
+        "fixed-starts": "start times are not random (`start_jitter` is 0), or they do not matter, "
+        "because there is one flow or no flow measures its baseRTT",
         "flow-pairing": "it is certain which flow of the trace is which flow "
         "of the scenario; otherwise they were paired by their order",
         "congestion-control": "the flows of the trace ran the laws that the file states",
