@@ -98,25 +98,35 @@ def closed_form(scene: Scene, buffer: int, losers: Losers) -> float:
 
 
 def printed_ratio(B: float) -> float:
-    """Vegas's rate over Reno's by the printed formulas of De Vendictis and Baiocchi at 80 ms.
+    """Vegas's rate over Reno's by the printed formulas of De Vendictis and Baiocchi.
 
-    ``B`` is the buffer in packets.
+    ``B`` is the buffer in packets, and the RTT without queueing is 80 ms.
     """
     vegas, reno = model(0.08, B, "printed")
     return vegas / reno
 
 
 class FairAlphas(NamedTuple):
-    """The fair alpha at each buffer on one link, by each of ``NAMES``; NaN if there is none.
+    """The fair alpha at each buffer on one link, by ns-2 and by three models; NaN if there is none.
 
-    With this value of alpha = beta, Vegas gets as much as Reno.
+    With this value of alpha = beta, Vegas gets as much as Reno.  All fields are in packets, and
+    have one entry for each buffer.
     """
 
-    buffers: np.ndarray  # [buffers] packets
-    alphas: np.ndarray  # [buffers, NAMES] packets
+    buffers: np.ndarray
+    ns2: np.ndarray
+    rounds: np.ndarray
+    growing_loses: np.ndarray  # by the mini-cycle model, if only a growing window loses a packet
+    both_lose: np.ndarray  # by the mini-cycle model
 
 
-NAMES = ("ns-2", "rounds", "mini-cycle, who grows loses", "mini-cycle, both lose")
+# the heads of the columns of ``FairAlphas`` in tables and pictures
+NAMES = {
+    "ns2": "ns-2",
+    "rounds": "rounds",
+    "growing_loses": "mini-cycle, who grows loses",
+    "both_lose": "mini-cycle, both lose",
+}
 
 
 def _fair(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> FairAlphas:
@@ -125,7 +135,7 @@ def _fair(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> FairAlp
     ``scene`` is ``short`` or ``long``.  ``grid`` has the values of alpha to try at each buffer in
     ns-2 and in ``rounds``.
     """
-    rows = []
+    rows = []  # for each buffer: the values of the fields of ``FairAlphas``
     for buffer, alphas in grid.items():
         by_ns2, by_rounds = [], []  # Vegas's rate over Reno's at each alpha
         for alpha in alphas:
@@ -136,8 +146,8 @@ def _fair(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> FairAlp
             assert rates is not None
             by_rounds.append(float(rates[0] / rates[1]))
         forms = [closed_form(scene, buffer, losers) for losers in LOSERS]
-        rows.append([crossing(alphas, by_ns2), crossing(alphas, by_rounds), *forms])
-    return FairAlphas(np.array(list(grid), dtype=np.float64), np.array(rows))
+        rows.append([float(buffer), crossing(alphas, by_ns2), crossing(alphas, by_rounds), *forms])
+    return FairAlphas(*np.array(rows).T)
 
 
 def page(runs: Runs) -> Page:
@@ -151,12 +161,12 @@ def page(runs: Runs) -> Page:
     axes = fig.subplots(1, 2)
     titles = ("the link holds 2.5 packets", "the link holds 86 packets")
     for ax, found, title in zip(axes, links, titles, strict=True):
-        for k, name in enumerate(NAMES):
-            # how to draw it: ns-2, the first of ``NAMES``, as black points
-            how = {"ls": "none", "marker": "o", "color": "black"} if k == 0 else {
+        for k, (field, name) in enumerate(NAMES.items()):
+            # how to draw it: ns-2's as black points, those of the models as lines
+            how = {"ls": "none", "marker": "o", "color": "black"} if field == "ns2" else {
                 "ls": DASHES[k - 1], "color": COLORS[k - 1], "marker": MARKERS[k], "ms": 4,
             }  # fmt: skip
-            ax.plot(found.buffers, found.alphas[:, k], label=name, **how)
+            ax.plot(found.buffers, getattr(found, field), label=name, **how)
         ax.set(xlabel="buffer (packets)", title=title, xlim=(0, None), ylim=(0, None))
     axes[0].set_ylabel("alpha for equal throughputs (packets)")
     tidy(*axes)
@@ -170,7 +180,7 @@ CAPTION = "Alpha = beta at which one Vegas and one Reno source get the same."
 
 
 def _lottery(runs: Runs) -> str:
-    """The text on the largest buffer of ``short``, where the random start times decide the rates.
+    """The text on the largest buffer of ``SHORT``, where the random start times decide the rates.
 
     There the fair alpha is uncertain.
     """
@@ -200,51 +210,47 @@ def _fair_alphas(found: FairAlphas) -> str:
         return "none" if np.isnan(alpha) else f"{alpha:.1f}"
 
     return table(
-        ["buffer", *NAMES],
-        [[f"{B:.0f}", *map(cell, alphas)] for B, alphas in zip(*found, strict=True)],
+        ["buffer", *NAMES.values()],
+        [[f"{B:.0f}", *map(cell, alphas)] for B, *alphas in zip(*found, strict=True)],
     )
 
 
 def _errors(links: list[FairAlphas]) -> str:
     """The table of each model's relative error against ns-2 on each link, as mean over buffers."""
 
-    def cell(found: FairAlphas, k: int) -> str:
-        """The error of the ``k``-th of ``NAMES``; ns-2 has number 0."""
-        by_ns2, by_model = found.alphas[:, 0], found.alphas[:, k]
-        error = np.nanmean(np.abs(by_model - by_ns2) / by_ns2)
+    def cell(found: FairAlphas, field: str) -> str:
+        """The error of the model that ``field`` of ``FairAlphas`` is for, as text."""
+        by_model = getattr(found, field)
+        error = np.nanmean(np.abs(by_model - found.ns2) / found.ns2)
         none = np.isnan(by_model).sum()
         without = f" (without {none} of {by_model.size}: no answer)" if none else ""
         return f"{error:.1%}{without}"
 
-    rows = [[name, *(cell(found, k) for found in links)] for k, name in enumerate(NAMES[1:], 1)]
+    rows = [
+        [name, *(cell(found, field) for found in links)]
+        for field, name in NAMES.items()
+        if field != "ns2"
+    ]
     return table(["model", "link of evaluation", "link of devendictis"], rows)
 
 
 def _text(links: list[FairAlphas], runs: Runs) -> str:
     """The page's text; ``links`` has the fair alphas on the links of ``short`` and of ``long``."""
-    by_ns2 = [found.alphas[:, 0] for found in links]
-    # straight lines through ns-2's fair alphas, as texts
-    fits = [
-        np.polyfit(found.buffers, alphas, 1) for found, alphas in zip(links, by_ns2, strict=True)
-    ]
+    # for each link the straight line that fits ns-2's fair alphas best, as a text
+    fits = [np.polyfit(found.buffers, found.ns2, 1) for found in links]
     lines = [
         f"{slope:.2f} B {'+' if level >= 0 else '-'} {abs(level):.1f}" for slope, level in fits
     ]
-    # the buffers at which an alpha of 3 is fair
-    three = [
-        float(np.interp(3.0, alphas, found.buffers))
-        for found, alphas in zip(links, by_ns2, strict=True)
-    ]
+    # for each link the buffer at which an alpha of 3 is fair in ns-2, packets
+    three = [float(np.interp(3.0, found.ns2, found.buffers)) for found in links]
     # ns-2's fair alphas as parts of the buffer
-    parts_of_B = np.concatenate(
-        [alphas / found.buffers for found, alphas in zip(links, by_ns2, strict=True)]
-    )
+    parts_of_B = np.concatenate([found.ns2 / found.buffers for found in links])
     # Vegas's rate over Reno's by the paper's formulas, at buffers just above B_th
     above = {B: printed_ratio(float(B)) for B in (5, 6, 7, 8)}
     # by how much the model "who grows loses" exceeds ns-2; not at the largest buffer of ``short``,
     # where the fair alpha is uncertain (``_lottery``)
-    excess = [found.alphas[:, 2] - found.alphas[:, 0] for found in links]
-    over = np.concatenate([excess[0][:-1], excess[1]])
+    on_short, on_long = (found.growing_loses - found.ns2 for found in links)
+    over = np.concatenate([on_short[:-1], on_long])
     return f"""How large must Vegas's threshold alpha be, so that a Vegas source beside a Reno
 source gets as much as Reno? Two papers have partial answers. In `devendictis` (De Vendictis and
 Baiocchi), Vegas gets more than Reno if the buffer is smaller than B_th = alpha (3 - 2 lambda),

@@ -34,9 +34,9 @@ COLUMNS = (
 )
 PRINT, RULE, NS2, NS2_EQUAL, LINUX = 0, 1, 2, 4, 6  # indices of COLUMNS
 # x2 with which the connections differ: not the last, 1 ms, which is the delay of the shorter one
-DIFFERENT = X2_IN_MS[:-1]
+LONGER_X2 = X2_IN_MS[:-1]
 # the 11 of which the paper says that the longer connection gets less: not 5 ms
-CASES = tuple(x2 for x2 in DIFFERENT if x2 >= 10)
+CASES = tuple(x2 for x2 in LONGER_X2 if x2 >= 10)
 
 
 def _replayed(x2: int, longer_first: bool = False, known: bool = False) -> float:
@@ -90,11 +90,16 @@ def _linux(x2: int) -> float:
 
 
 def _rows(runs: Runs) -> np.ndarray:
-    """Rate of the shorter connection over that of the longer one: [``DIFFERENT``, ``COLUMNS``]."""
+    """Rate of the shorter connection over that of the longer one: [``LONGER_X2``, ``COLUMNS``].
+
+    A row is for one x2, the delay of the longer connection's last link in ms.  It has the ratio of
+    the paper's table 3 and the ratios that we found.
+    """
     rows = []
-    for x2 in DIFFERENT:
-        with_1_3 = two_connections(x2, warmup=FROM_30_S)  # alpha 1, beta 3
-        # averaged from the start on, as in table 4
+    for x2 in LONGER_X2:
+        # alpha 1, beta 3; averaged from 30 s on, as in table 3
+        with_1_3 = two_connections(x2, warmup=FROM_30_S)
+        # alpha = beta = 2; averaged from the start on, as in table 4
         with_2_2 = two_connections(x2, alpha=2.0, beta=2.0)
         rates_1_3, rates_2_2 = runs(with_1_3).mean, runs(with_2_2).mean
         rows.append(
@@ -125,7 +130,7 @@ def page(runs: Runs) -> Page:
         # so that no two curves look alike
         dash = "none" if name.startswith("ns-2") else DASHES[(k + k // 5) % len(DASHES)]
         color = {NS2: BLACK, LINUX: GREEN}.get(k, COLORS[k])
-        ax.plot(DIFFERENT, rows[:, k], ls=dash, color=color, marker=MARKERS[k], ms=5, label=name)
+        ax.plot(LONGER_X2, rows[:, k], ls=dash, color=color, marker=MARKERS[k], ms=5, label=name)
     ax.axhline(1.0, color=GREY, lw=1)
     ax.set(
         xlabel="delay of the longer connection's last link (ms)",
@@ -147,9 +152,9 @@ CAPTION = "Two Vegas sources; above 1 the one with the longer delay gets less."
 def _text(rows: np.ndarray) -> str:
     """The page's text, with its tables in Markdown; ``rows`` come from ``_rows``."""
     cells = [
-        [x2, *(f"{value:.2f}" for value in row)] for x2, row in zip(DIFFERENT, rows, strict=True)
+        [x2, *(f"{value:.2f}" for value in row)] for x2, row in zip(LONGER_X2, rows, strict=True)
     ]
-    of_cases = rows[[x2 in CASES for x2 in DIFFERENT]]
+    of_cases = rows[[x2 in CASES for x2 in LONGER_X2]]
     # for each column: in how many of ``CASES`` the longer connection gets less, by more than 1 %
     lose = (of_cases > 1.01).sum(axis=0)
     # for each column: geometric mean, over ``CASES``, of the larger rate over the smaller
