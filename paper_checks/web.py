@@ -1,10 +1,11 @@
 """Stored predictions of ``rounds`` on Web traffic: ``python -m paper_checks.web [--check]``.
 
-Scenarios with short flows that arrive at random take the simulator ``rounds`` longer than the
-others of the paper ``podlesny``.  So its predictions are stored (``web.json``), with a hash of the
-source code of ``rounds``.  After a change of ``rounds`` the old predictions are still shown, with a
-remark, until this command makes them again.  A change of comments or docstrings does not count.
-``--check`` exits with 1 if the predictions are from an earlier version.
+Web traffic consists of short flows that arrive at random.  Scenarios with it take the simulator
+``rounds`` longer than the others of the paper ``podlesny``.  So its predictions are stored
+(``web.json``), with a hash of the source code of ``rounds``.  After a change of ``rounds`` the old
+predictions are still shown, with a remark, until this command makes them again.  A change of
+comments or docstrings does not count.  ``--check`` exits with 1 if the predictions are from an
+earlier version.
 """
 
 from __future__ import annotations
@@ -47,21 +48,21 @@ def version() -> str:
 
 @cache
 def _file() -> dict[str, Any]:
-    """The stored answers, with the version of ``rounds`` that computed them."""
+    """The content of ``FILE``: predictions, and the version of ``rounds`` that computed them."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
 
 def current() -> bool:
-    """Whether the stored answers come from the present version of ``rounds``."""
+    """Whether the stored predictions come from the present version of ``rounds``."""
     return bool(_file()["version"] == version())
 
 
 def stored(scenario: Scenario) -> Prediction:
-    """The stored prediction of ``rounds``.
+    """The stored prediction of ``rounds`` for ``scenario``.
 
-    If none is stored, the prediction says that ``rounds`` is not applicable, and why.  If it is by
-    an earlier version of ``rounds``, its ``reason`` says so.
+    If none is stored, the result says that ``rounds`` is not applicable, and why.  If the
+    prediction is by an earlier version of ``rounds``, its ``reason`` says so.
     """
     entry = _file()["answers"].get(scenario.fingerprint())
     if entry is None:
@@ -72,8 +73,11 @@ def stored(scenario: Scenario) -> Prediction:
     return Prediction("rounds", scenario, reason=reason, assumptions=assumptions, **results)
 
 
-def _answer(scenario: Scenario) -> dict[str, Any]:
-    """The answer of ``rounds`` as an entry of the file; with one seed, as there are many flows."""
+def _computed(scenario: Scenario) -> dict[str, Any]:
+    """The prediction of ``rounds`` as an entry of the file.
+
+    To save time it is of a single run, since the scenarios have many flows.
+    """
     found = predict(scenario.replace({"run.runs": 1}), "rounds")
     results: dict[str, Any] = {key: _digits(getattr(found, key)) for key in RESULTS}
     assumptions = [(a.name, a.holds) for a in found.assumptions]
@@ -90,7 +94,7 @@ def store(scenarios: Sequence[Scenario], processes: int = 2) -> None:
     before = version()  # a change of the sources while this runs must not pass unnoticed
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
-        found = list(pool.map(_answer, scenarios))
+        found = list(pool.map(_computed, scenarios))
     entries = sorted(zip((s.fingerprint() for s in scenarios), found, strict=True))
     lines = ",\n".join(f'"{key}": {json.dumps(entry)}' for key, entry in entries)
     with atomic_write(FILE) as part:
@@ -99,18 +103,26 @@ def store(scenarios: Sequence[Scenario], processes: int = 2) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Store the answers, or check that they are current; return the exit status."""
+    """Predict podlesny's scenarios with Web traffic by ``rounds``, and store the predictions.
+
+    With ``--check``, only print whether the stored predictions are from the present version of
+    ``rounds``.  The result is the exit status: 1 if ``--check`` finds an earlier version, else 0.
+    """
     from paper_checks.runs import Runs
     from paper_checks.scenes import asked
 
     parser = argparse.ArgumentParser(prog="python -m paper_checks.web", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="only say whether they are current")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="only say whether the stored predictions are from the present version of rounds",
+    )
     if parser.parse_args(arguments).check:
         sys.stdout.write("current\n" if current() else "of an earlier version\n")
         return int(not current())
-    web = [scenario for scenario in asked("podlesny", Runs()) if scenario.random_arrivals]
-    store(web)
-    sys.stdout.write(f"{len(web)} answers in {FILE.name}\n")
+    with_web_traffic = [s for s in asked("podlesny", Runs()) if s.random_arrivals]
+    store(with_web_traffic)
+    sys.stdout.write(f"{len(with_web_traffic)} predictions in {FILE.name}\n")
     return 0
 
 
