@@ -178,12 +178,12 @@ def sudden_changes() -> list[Record]:
 
     The index is a Vegas flow's throughput over a NewReno flow's; 1 is fair. RD is the paper's
     router with its two queues. In the notes, names in capitals such as ``IN_NS3`` stand for texts
-    that several records share.
+    that several records share, and so do ``note`` and ``unity``.
     """
     note = f"{WITHOUT_RD} No reverse flows. {NO_PICTURE}"
     unity = (
         f"{IN_NS3} No reverse flows. Tolerance: 'approximately unity' is read as rounding to 1.0. "
-        "The note also has the indices by ns-2 with RD by CBQ, RED/ECN and DropTail."
+        "In ns-2 class-based queueing (CBQ) stands in for RD."
     )
     return [
         Record(
@@ -206,9 +206,9 @@ def sudden_changes() -> list[Record]:
         Record(
             "figure 10a, NewReno and Vegas flows from 60 to 80 s and from 80 to 100 s",
             printed=[100, 20, 100, 100],
-            blocked="An input of the experiment: there is nothing to compute. For the times before "
-            "60 s and from 100 s on the text has only the number of NewReno flows at 100 s, 0. "
-            f"{NO_PICTURE}",
+            blocked="An input of the experiment: there is nothing to compute. The text does not "
+            "tell the numbers of flows before 60 s, and from 100 s on it tells only that there are "
+            f"no NewReno flows at 100 s. {NO_PICTURE}",
         ),
         Record(
             "figure 10b, with DropTail Vegas struggles",
@@ -236,10 +236,11 @@ def sudden_changes() -> list[Record]:
 
 
 def _by_link(kind: Discipline, runs: Runs) -> Floats:
-    """Vegas's throughput over NewReno's on each link with queues of the kind ``kind``, [runs, 5].
+    """Vegas's throughput over NewReno's on each of five links: [runs, links].
 
-    Each throughput is that of a flow over all links plus that of a flow over this link alone.  The
-    ratio is one of bytes: a packet of NewReno has ``SIZE_RATIO`` times the bytes of one of Vegas.
+    ``kind`` is the kind of the links' queues.  Each throughput is that of a flow over all links
+    plus that of a flow over this link alone.  It is in bytes: a NewReno packet has ``SIZE_RATIO``
+    times the bytes of a Vegas packet.
     """
     scenario = parking_lot(kind)
     found = runs.groups(scenario).throughput

@@ -317,12 +317,15 @@ def _p_value(ratios: Sequence[float], values: Floats) -> float:
     """
     from scipy.stats import f  # a second to load
 
-    points, times = values.shape
+    points, runs = values.shape
     means = values.mean(axis=1)
-    line = np.polyval(np.polyfit(ratios, means, 1), ratios)
-    lack = times * np.sum((means - line) ** 2) / (points - 2)
-    pure = np.sum((values - means[:, None]) ** 2) / (points * (times - 1))
-    return float(f.sf(lack / pure, points - 2, points * (times - 1)))
+    line = np.polyval(np.polyfit(ratios, means, 1), ratios)  # the line that fits the means best
+    # degrees of freedom: the line takes 2 from the means, and each mean takes 1 from its runs
+    of_means, of_runs = points - 2, points * (runs - 1)
+    # mean squares: of the distances of the means from the line, and of the runs from their means
+    from_line = runs * np.sum((means - line) ** 2) / of_means
+    within = np.sum((values - means[:, None]) ** 2) / of_runs
+    return float(f.sf(from_line / within, of_means, of_runs))
 
 
 class _Tested(NamedTuple):
