@@ -458,10 +458,11 @@ def _large_for_late_pairs() -> Found:
 def derivatives() -> list[Record]:
     """The records of equations (7) to (9): how a source's rate changes with the over-estimates.
 
-    The rates are those of equation (5) at the queueing delay Delta that solves (6). (7) is the
-    relative change of source i's rate with its own over-estimate x_i, and (8) that with the
-    over-estimate x_k of another source. (9) is that with Delta. Let y_j be Delta - x_j, and S the
-    sum of 1/y_j^2 over all sources but i. Then (7) is y_i S/(1 + y_i^2 S), and (9) is -1/y_i.
+    The rates are those of equation (5) at the queueing delay Delta that solves (6). All three
+    equations give the derivative of ln(rate of source i): (7) by its own over-estimate x_i, (8) by
+    another source's over-estimate x_k, (9) by Delta. Let y_j be Delta - x_j, and S the sum of
+    1/y_j^2 over all sources but i. Then (7) is y_i S/(1 + y_i^2 S), and (9) is -1/y_i. The record
+    of (8) has our form of (8) as its erratum.
     """
     y = delay(X) - X
     i, k = 1, 2  # counted from 0: the paper's sources 2 and 3
@@ -469,16 +470,16 @@ def derivatives() -> list[Record]:
     y_j = np.delete(y, k)  # for all sources j but k
     note = (
         f"4 sources, i = {i + 1}. computed: numerical derivatives of solutions of (6). Tolerance: "
-        "their error."
+        "the error of numerical derivatives."
     )
     # (7)
     seven = S / (1 + y[i] ** 2 * S) * y[i]
     # (8) as the paper prints it, with y_j in the numerator, and as we derive it, with y_i
     eight = -1 / (y[i] + float(np.sum(y[k] ** 2 * y_j / y_j**2)))
     derived_eight = -1 / (y[i] + float(np.sum(y[k] ** 2 * y[i] / y_j**2)))
-    late = recursion(20)  # s, over-estimates of 20 sources that join one by one
+    joined = recursion(20)  # s, over-estimates of 20 sources that join one by one
     # (7) of each of these sources, by numerical differentiation
-    influence = np.array([sensitivity(j, j, late) for j in range(20)])
+    influence = np.array([sensitivity(j, j, joined) for j in range(20)])
     return [
         formula(
             "equation 7",
@@ -505,7 +506,7 @@ def derivatives() -> list[Record]:
             compute=by_theory(slope(lambda s: float(np.log(ALPHA / (s - X[i]))), delay(X))),
             tolerance=1e-6 / y[i],
             note=f"4 sources, i = 2, where Delta - x_i is {y[i]:.8f} s. computed: the numerical "
-            "derivative of (5). Tolerance: its error.",
+            "derivative of (5). Tolerance: the error of numerical derivatives.",
         ),
         Record(
             "section 3.1.3, the influence (7) grows with the over-estimate",
@@ -514,7 +515,7 @@ def derivatives() -> list[Record]:
         ),
         Record(
             "section 3.1.3, (7) has large values when x_i is close to Delta",
-            compute=by_theory(_large_near_delta(influence, late)),
+            compute=by_theory(_large_near_delta(influence, joined)),
             note="Numerical derivatives of solutions of (6). 'Large' is read as more than half of "
             "the largest value. If one over-estimate grows alone, (7) tends to 0: the nearer x_i "
             "comes to Delta, the more of the link the source has already.",

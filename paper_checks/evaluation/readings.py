@@ -59,10 +59,10 @@ class _OneByOne:
 
 @of_runs
 def with_both_starts(runs: Runs, compute: Callable[[Runs], Found], printed: Value = True) -> Found:
-    """The result of ``compute``, a record's function, with each of two start times.
+    """The value with all starts at 0, beside the value with sources that start one by one.
 
-    First all sources start at 0, and then one after the other.  The result is undecided if only one
-    of the two values agrees with the printed one, because the paper does not say when sources
+    ``compute`` computes a record's value from the runs of ns-2.  The result is undecided if only
+    one of the two values agrees with the printed one, because the paper does not say when sources
     start.
     """
     at_once, apart = compute(runs), compute(cast("Runs", _OneByOne(runs)))
@@ -72,16 +72,17 @@ def with_both_starts(runs: Runs, compute: Callable[[Runs], Found], printed: Valu
 
 @of_runs
 def with_both_timers(runs: Runs, compute: Callable[[Runs], Found], printed: Value) -> Found:
-    """The result of ``compute``, a record's function, with ns-2's old and new timers.
+    """The value with ns-2's older timers, beside the value with the timers of ns-2 2.35.
 
-    The new ones are those of ns-2 2.35.  The result is undecided if only one of the two values
-    agrees with the printed one, because the paper does not name its version of ns-2.
+    ``compute`` computes a record's value from the runs of ns-2.  The result is undecided if only
+    one of the two values agrees with the printed one, because the paper does not name its version
+    of ns-2.
     """
-    older, later = compute(runs), compute(cast("Runs", runs.later_timers))
-    text = f"{older.detail} With 2.35's timers {later.value:.4g}, +- {later.tolerance:.2g}: "
-    text += later.detail
+    older, of_2_35 = compute(runs), compute(cast("Runs", runs.later_timers))
+    text = f"{older.detail} With 2.35's timers {of_2_35.value:.4g}, +- {of_2_35.tolerance:.2g}: "
+    text += of_2_35.detail
     names = "the older timers", "the timers of 2.35"
-    return _both(older, later, printed, text, "ns-2's timers decide", *names)
+    return _both(older, of_2_35, printed, text, "ns-2's timers decide", *names)
 
 
 def _both(one: Found, other: Found, printed: Value, text: str, what: str, *names: str) -> Found:

@@ -288,7 +288,7 @@ COUNTED_SECONDS = 105.0  # s: ACKs are counted from 15 s to the end
 
 
 def red(law: str, maximum: float) -> Scenario:
-    """The scenario of a row of table 4: a source of ``law`` and a Vegas source at a RED queue.
+    """The scenario of a row of the paper's table 4: a source of ``law``, a Vegas source, RED.
 
     ``maximum`` is RED's upper threshold in packets; the buffer is equal to it.
     """

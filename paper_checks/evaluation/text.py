@@ -146,26 +146,33 @@ def _window_and_thresholds_in_buffer(runs: Runs) -> Found:
 def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
     """Make the function that tests in ns-2 whether RED gives Vegas a larger share than DropTail.
 
-    The other source has the law ``law``, and RED's lower threshold is 3 packets.  Vegas's share
-    must be larger at each buffer.  Even then the result is undecided, since the paper calls the
-    share "relative fair", which is no number.
+    The share is Vegas's part of both throughputs.  The other source has the law ``law``.  RED's
+    lower threshold is 3 packets, and its upper one is the buffer.  Vegas's share must be larger at
+    each buffer.  Even then the result is undecided, since the paper calls the share "relative
+    fair", which is no number.
     """
+
+    def share(rates: Floats) -> float:
+        """Vegas's share, from the rates of the other source and of Vegas."""
+        return float(rates[1] / rates.sum())
 
     def compute(runs: Runs) -> Found:
         """Whether Vegas's share is larger with RED at each buffer, for most seeds."""
         with_red = [red(law, buffer) for buffer in UPPER_THRESHOLDS]
-        without = [pair(law, "vegas", buffer=buffer) for buffer in UPPER_THRESHOLDS]
-        scenes = [*with_red, *without]
+        with_droptail = [pair(law, "vegas", buffer=buffer) for buffer in UPPER_THRESHOLDS]
+        scenes = [*with_red, *with_droptail]
 
-        def more(*rates: Floats) -> bool:
-            """Whether Vegas's share is larger with RED at each buffer; ``rates`` of one seed."""
-            shares = [r[1] / r.sum() for r in rates]  # with RED at each buffer, then with DropTail
-            n = len(UPPER_THRESHOLDS)
-            return all(r > d for r, d in zip(shares[:n], shares[n:], strict=True))
+        def larger_with_red(*rates: Floats) -> bool:
+            """Whether it is so in the runs with one seed; ``rates`` are in the order of scenes."""
+            shares, n = [share(pair_of_rates) for pair_of_rates in rates], len(with_red)
+            return all(
+                by_red > by_droptail
+                for by_red, by_droptail in zip(shares[:n], shares[n:], strict=True)
+            )
 
-        means = [100 * r[1] / r.sum() for r in (runs(jittered(scene)).mean for scene in scenes)]
-        text = ", ".join(f"{share:.0f}" for share in means)
-        values = for_each_seed(runs, scenes, more)
+        means = [100 * share(runs(jittered(scene)).mean) for scene in scenes]
+        text = ", ".join(f"{mean:.0f}" for mean in means)
+        values = for_each_seed(runs, scenes, larger_with_red)
         return majority_of_seeds(
             values,
             detail="Vegas's mean share at buffers of 10, 20, 40 and 80, RED, then DropTail, "
@@ -177,11 +184,11 @@ def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
     def undecided(runs: Runs) -> Found:
         """The result with each setting of RED, but always undecided, with the reason."""
         found = compute_with_each_red(runs)
-        rates = runs(jittered(red(law, 80.0))).mean
+        share_at_80 = 100 * share(runs(jittered(red(law, 80.0))).mean)  # percent
         text = (
             "'Relative fair' is no number, and its meaning decides: Vegas gets more than with "
-            f"DropTail, but at a buffer of 80 only {100 * rates[1] / rates.sum():.0f} % of the "
-            f"link, where table 4 itself has {VEGAS_SHARE_AT_80[law]:.0f} %."
+            f"DropTail, but at a buffer of 80 only {share_at_80:.0f} % of the link, where table 4 "
+            f"itself has {VEGAS_SHARE_AT_80[law]:.0f} %."
         )
         return dataclasses.replace(found, undecided=found.undecided or text)
 
