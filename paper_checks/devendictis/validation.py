@@ -223,9 +223,10 @@ def ratio_at(B: float, T: float, runs: Runs, scenario_at: ScenarioAt = with_room
 
 
 def _by_ns2(B: float, runs: Runs) -> tuple[list[float], str]:
-    """Vegas's throughput over Reno's in ns-2 at each RTT T if B packets can wait, and a text.
+    """Vegas's throughput over Reno's in ns-2 for each RTT of ``T_TRIED``, and a text with them.
 
-    The text also has the ratios with B as ns-2's limit, which counts the packet in transmission.
+    B packets can wait.  The text also has the ratios with B as ns-2's limit, which counts the
+    packet in transmission, too.
     """
     waiting, limit = (
         [ratio_at(B, T, runs, scenario_at) for T in T_TRIED]

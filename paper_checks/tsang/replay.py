@@ -134,17 +134,19 @@ class Connection:
         self.next = 0  # the packet to be sent next
         self.acked = -1  # the last packet that was acknowledged
         self.base = float("inf") if self.known_base is None else self.known_base  # baseRTT, s
-        self.round_start = 0  # first packet sent after the last decision: its ACK brings the next
+        # the first packet sent after the last decision; when its ACK arrives, Vegas decides again
+        self.round_start = 0
         self.rtts = list[float]()  # s, the RTTs measured since the last decision
         self.sent: dict[int, float] = {}  # of each packet in flight the time at which it was sent
 
     # --- a packet and its ACK on their path -------------------------------------------------
     #
     # Only the links between R1 and R2 carry packets of both connections.  A packet's arrival at
-    # one of these links is an event; the time at which it leaves any other link follows at once.
+    # one of these links is an event.  The time at which it leaves any other link is computed in
+    # advance, without an event.
 
     def begin(self, packet: int) -> None:
-        """Send the first packets; ``packet`` is the number of the first."""
+        """Send the first packets; ``packet``, the argument of each event, is the first's number."""
         assert packet == self.next
         self.send()
 
