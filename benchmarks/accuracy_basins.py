@@ -111,8 +111,9 @@ def answer(text: str, model: str, starts: int, seed: int, threads: int) -> Basin
 def multistable(measured: Basins) -> bool:
     """Whether a case is multistable: every outcome has less than nine tenths of the starts.
 
-    ``measured`` has the outcomes in ns-2.  ``agreement`` counts the starts that lead to each
-    outcome; it takes two models, so here ``measured`` stands for both.
+    ``measured`` has the outcomes in ns-2.  Only starts that led to an outcome count
+    (``measured.answered``).  ``agreement`` counts the starts that lead to each outcome; it takes
+    two models, so here ``measured`` stands for both.
     """
     starts_of_outcomes, _ = agreement(measured, measured).counts
     return bool(starts_of_outcomes.max() < 0.9 * measured.answered)

@@ -80,14 +80,18 @@ def long_run(scenario: Scenario) -> Floats:
 
 
 def main() -> None:
-    """Print a table with the errors of ``limit_cycle``, for each kind of answer."""
+    """Print how far ``limit_cycle`` is from a long run, for each kind of answer.
+
+    The error in a case is the largest difference of a flow's throughput, as a fraction of the
+    capacity.
+    """
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--cases", type=at_least(1), default=200)
     parser.add_argument("--seed", type=at_least(0), default=SEED)
     options = parser.parse_args()
     errors: dict[str, list[float]] = {"fixed point": [], "periodic": [], "neither found": []}
     far_off = 0  # answers "neither found" that are off by more than FAR_OFF standard errors
-    largest_residual = 0.0  # of the other answers, packets
+    largest_residual = 0.0  # among the fixed points and periodic motions, packets
     for k in range(options.cases):
         scenario = draw(options.seed, k)
         found, rates = limit_cycle(scenario, "rounds"), long_run(scenario)
@@ -108,8 +112,8 @@ def main() -> None:
             )
     print(f"largest residual {largest_residual:.1e} packets")
     print(
-        f"neither found: beyond {FAR_OFF} standard errors {far_off} "
-        f"of {len(errors['neither found'])}"
+        f"neither found: {far_off} of {len(errors['neither found'])} are off by more than "
+        f"{FAR_OFF} standard errors"
     )
 
 

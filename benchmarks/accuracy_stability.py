@@ -47,17 +47,17 @@ class Case(NamedTuple):
     One number of it is free: a factor on its capacity, or on all RTTs if the queue is RED.
     """
 
-    family: str
-    flows: tuple[dict[str, Any], ...]
-    capacity: float
-    queue: dict[str, Any] | None
-    loss: float
+    family: str  # one of ``FAMILIES``
+    flows: tuple[dict[str, Any], ...]  # tables ``[[flow]]`` of a scenario file, RTTs in s
+    capacity: float  # pkt/s
+    queue: dict[str, Any] | None  # RED's parameters; ``None``: drop-tail
+    loss: float  # probability that the link loses a packet at random
 
     def at(self, x: float, duration: float = 50.0, faster: float = 1.0) -> Scenario:
         """The scenario of this case.
 
-        ``x`` is a factor on the capacity, or with RED on all RTTs.  ``faster`` is another factor on
-        the capacity, also with RED.  The run lasts ``duration`` seconds.
+        ``x`` is a factor on the capacity, or with RED on all RTTs.  ``faster`` always multiplies
+        the capacity, to disturb the equilibrium.  The run lasts ``duration`` seconds.
         """
         by_rtt = self.queue is not None
         flows = [
@@ -73,31 +73,31 @@ class Case(NamedTuple):
         """The control loop of the case with the factor ``x``, linearised at its equilibrium.
 
         ``hopf.crossings`` calls it with two arguments, of which the second is not used here.  The
-        factor multiplies the capacity, or with RED all RTTs.  The result is ``None`` if there
-        is no equilibrium, and if the packets' transmission times exceed an RTT, so that there is no
-        such scenario.
+        factor multiplies the capacity, or with RED all RTTs.  The result is ``None`` if there is no
+        equilibrium or no such scenario.
         """
         try:
             found = equilibrium_of(self.at(x))
-        except FieldError:
+        except FieldError:  # the transmission times of the packets exceed an RTT
             return None
+        # a text says why there is no equilibrium
         return None if isinstance(found, str) else found.loop
 
 
 def draw(rng: np.random.Generator, family: str) -> Case:
-    """A random network of the family ``family``, one of ``FAMILIES``: laws, queue and loss.
+    """A random network of ``family``, one of ``FAMILIES``, whose name tells the laws and the queue.
 
     Each Vegas flow knows its true baseRTT, and has alpha = beta.
     """
     flows: list[dict[str, Any]] = []
     if "reno" in family or "both" in family:
-        for k in range(int(rng.integers(1, 3))):
+        for k in range(int(rng.integers(1, 3))):  # one or two groups of flows
             rtt = float(rng.uniform(0.03, 0.3))
             flows.append(
                 {"law": "reno", "name": f"r{k}", "rtt": rtt, "count": int(rng.integers(1, 9))}
             )
     if "vegas" in family or "both" in family:
-        for k in range(int(rng.integers(1, 4))):
+        for k in range(int(rng.integers(1, 4))):  # one to three groups of flows
             alpha = float(rng.uniform(1.0, 6.0))
             flow = {"law": "vegas", "name": f"v{k}", "rtt": float(rng.uniform(0.03, 0.3))}
             flow |= {"alpha": alpha, "beta": alpha, "over_estimate": "0 s"}
@@ -113,6 +113,7 @@ def draw(rng: np.random.Generator, family: str) -> Case:
         queue |= {"max_probability": float(rng.uniform(0.05, 0.4))}
         queue |= {"weight": float(10.0 ** rng.uniform(-3.5, -1.0))}
     loss = float(10.0 ** rng.uniform(-4.5, -3.5)) if "loss" in family else 0.0
+    # pkt/s; without RED any value serves, because ``Case.at`` multiplies it by a factor
     capacity = float(10.0 ** rng.uniform(2.0, 3.3)) if queue else 100.0
     return Case(family=family, flows=tuple(flows), capacity=capacity, queue=queue, loss=loss)
 
