@@ -86,33 +86,33 @@ def half_suffices(pieces: Floats) -> bool:
     packets that each flow delivers in each piece.
 
     For each flow, d is the difference between the mean over the first half of the pieces and the
-    mean over all pieces, relative to the latter.  If a flow's mean is less than a tenth of the mean
-    over all flows, d is relative to that tenth.  The half suffices if two conditions hold for every
-    flow:
+    mean over all pieces, divided by the latter, or by a tenth of the mean over all flows if this is
+    more.  The half suffices if two conditions hold for every flow:
 
-    - Chance explains d (Student's t, 95 %), or d is at most 2 % (``STEADY``).  The differences of
-      all flows are tested together (``student_t``): of 100 flows, five would else be outside their
-      95 % intervals by chance.  As in ``phases``, k - 1 differences are counted for k flows,
-      because the throughputs of flows that share a full link have one sum.
-    - The 95 % interval of d does not reach beyond ``ENOUGH_PRECISION``, the precision that an
-      answer should have.  If the pieces scatter much, chance explains even a large d, so the first
-      condition does not tell whether the half differs.  Then this one fails.  Here each flow has an
-      interval of its own: if one flow differs by more than ``ENOUGH_PRECISION``, the probability
-      that its d meets this condition is at most 2.5 %, however many flows there are.
+    - d is small: chance explains it (Student's t, 95 %), or it is at most 2 % (``STEADY``).  The
+      test is for all flows together.  With a test for each flow, 5 of 100 flows would fail by
+      chance.  For k flows it counts k - 1 differences (``student_t``), because the throughputs of
+      flows that share a full link have one sum.
+    - d is precise: its 95 % interval does not reach beyond ``ENOUGH_PRECISION``, the precision that
+      an answer should have.  Without this condition a large d would be accepted if the pieces
+      differ much by chance.  The interval is for each flow by itself: if a flow really differs by
+      more than ``ENOUGH_PRECISION``, its d meets the condition with a probability of at most 2.5 %,
+      however many flows there are.
 
-    If the n pieces are independent and have the standard deviation s, the difference has the
-    standard error s / sqrt(n).  Here s is estimated from the second half only.  In the first half
-    the windows may still approach the steady state, which would make the estimate too large.
+    If the n pieces are independent and have the standard deviation s, the difference of the two
+    means has the standard error s / sqrt(n).  We estimate s from the second half only.  In the
+    first half the windows may still approach the steady state, which would make s too large.
     """
     first, second = np.split(pieces, 2)
     mean = pieces.mean(axis=0)
-    scale = np.maximum(np.maximum(mean, 0.1 * mean.mean()), 1e-300)  # not 0: no flow may deliver
-    error = second.std(axis=0, ddof=1) / math.sqrt(len(pieces)) / scale
-    d = np.abs(first.mean(axis=0) - mean) / scale
+    divisor = np.maximum(np.maximum(mean, 0.1 * mean.mean()), 1e-300)  # above 0 if none delivers
+    error = second.std(axis=0, ddof=1) / math.sqrt(len(pieces)) / divisor
+    d = np.abs(first.mean(axis=0) - mean) / divisor
     freedom = len(second) - 1
     by_chance = student_t(freedom, max(pieces.shape[1] - 1, 1)) * error
-    equal = d <= np.maximum(by_chance, STEADY)
-    return bool(np.all(equal & (d + student_t(freedom) * error <= ENOUGH_PRECISION)))
+    small = d <= np.maximum(by_chance, STEADY)
+    precise = d + student_t(freedom) * error <= ENOUGH_PRECISION
+    return bool(np.all(small & precise))
 
 
 def insensitive(scenario: Scenario, rates: Floats) -> Assumption:

@@ -27,10 +27,10 @@ class LimitCycle:
     An array with one entry per flow has the flows in the order of ``names``.
 
     - ``kind``: "fixed point", "periodic" or "neither found".
-    - ``period``: s; 0 at a fixed point, NaN where neither is found.
-    - ``overflows``: how often the buffer overflows in one period, if it comes from the continuous
-      equations of the simulator ``fluid``.  In all other results it is the number of moments in one
-      period at which a window falls.  0 without a period.
+    - ``period``: s; 0 at a fixed point, NaN if neither was found.
+    - ``overflows``: if the result is from the continuous equations of ``fluid``, how often the
+      buffer overflows in one period.  In all other results, how often a window falls in one period.
+      0 without a period.
     - ``throughput``: [n_flows] packets per second, mean over the period.
     - ``spread``: [n_flows] standard error of ``throughput``, packets per second, if neither a fixed
       point nor a periodic motion was found; otherwise 0.
@@ -43,16 +43,16 @@ class LimitCycle:
       the number of times that a loss cuts the window.  0 at a fixed point; NaN if neither a period
       nor a fixed point was found.
     - ``multipliers``: Floquet multipliers, complex numbers, the largest modulus first. These are
-      the factors by which small disturbances of the windows change in one period. At a fixed point
-      they are the factors in one round trip of the flow with the longest RTT. (A period begins and
-      ends just after an overflow of the buffer.) If all moduli are below 1, the motion is stable.
-      The array is empty if they were not computed. They are all NaN if disturbances in opposite
-      directions have different effects. For example, Vegas with alpha < beta keeps its window in a
-      range of backlogs. At an end of this range, a disturbance into it lasts, and one out of it
-      does not.
-    - ``residual``: the greatest change of a window or a queue, in packets, after one period.
-      (``rounds`` compares states that are two periods apart.)  It is 0 if the motion repeats itself
-      exactly.  At a fixed point it is the greatest change of a window after one round trip.
+      the factors by which small disturbances of the windows change in one period, from just after
+      an overflow of the buffer on. At a fixed point they are the factors in one round trip of the
+      flow with the longest RTT. If all moduli are below 1, the motion is stable. The array is empty
+      if they were not computed. They are all NaN if disturbances in opposite directions have
+      different effects. For example, Vegas with alpha < beta keeps its window in a range of
+      backlogs. At an end of this range, a disturbance that moves the window into the range lasts.
+      After one that moves it out of the range, the window returns.
+    - ``residual``: the greatest change of a window or a queue, in packets, after one period (in
+      ``rounds``: after two).  It is 0 if the motion repeats itself exactly.  At a fixed point it is
+      the greatest change of a window after one round trip.
     - ``status``: "done", also if neither was found; or why there is no result.  Without a result
       all numbers but ``overflows`` are NaN.
     - ``names``: of the flows.
