@@ -181,36 +181,39 @@ def _rare_merged(rates: Floats, label: NDArray[np.intp], smaller_share: float) -
 
     An outcome is a group of random starts with similar throughputs. The chi-squared test needs at
     least ``MIN_EXPECTED`` expected starts of each model in each outcome. ``rates`` [start, flow]
-    are the throughputs, and ``label`` [start] is the outcome of each start so far.
-    ``smaller_share`` is the fraction of all starts that belongs to the model with fewer starts. So
-    an outcome with n starts is rare if ``n * smaller_share`` is below ``MIN_EXPECTED``. If all rare
-    outcomes together are still rare, the smallest other outcomes are merged with them, too.
+    are the throughputs, and ``label`` [start] is the outcome of each start so far, negative without
+    a result. ``smaller_share`` is the fraction of all starts that belongs to the model with fewer
+    starts. So an outcome with n starts is rare if ``n * smaller_share`` is below ``MIN_EXPECTED``.
+    If all rare outcomes together are still rare, the smallest other outcomes are merged with them,
+    too.
 
-    The outcomes are merged in the order of one flow's throughput: the flow whose throughputs differ
-    most. A merged outcome is complete when it has enough starts for the test, and at least the
-    fraction 1/``MAX_PARTS`` of all starts that are merged. The next merged outcome then begins. If
-    the last one has too few starts for the test, it is merged with the one before.
+    Outcomes with neighbouring throughputs are merged. The throughput is that of one flow: the flow
+    whose throughputs differ most. A merged outcome is complete when it has enough starts for the
+    test, and at least the fraction 1/``MAX_PARTS`` of all starts that are merged. The next merged
+    outcome then begins. If the last one has too few starts for the test, it is merged with the one
+    before.
     """
     size = np.bincount(label[label >= 0])  # [outcome] number of starts
+    needed = MIN_EXPECTED / smaller_share  # starts of both models in an outcome, for the test
     rare = size * smaller_share < MIN_EXPECTED  # [outcome] whether it is to be merged
     if not rare.any():
         return label
     while size[rare].sum() * smaller_share < MIN_EXPECTED and not rare.all():
         rare |= size == size[~rare].min()
     where = np.flatnonzero((label >= 0) & rare[label])  # the starts with a rare outcome
-    flow = int(np.argmax(np.ptp(rates[where], axis=0)))
+    flow = int(np.argmax(np.ptp(rates[where], axis=0)))  # the flow whose throughputs differ most
     # [outcome] mean throughput of this flow
     mean = np.bincount(label[where], rates[where, flow], size.size) / np.maximum(size, 1)
-    enough = max(MIN_EXPECTED / smaller_share, size[rare].sum() / MAX_PARTS)
+    complete = max(needed, size[rare].sum() / MAX_PARTS)  # starts of a complete merged outcome
     # [outcome] the number of the merged outcome; these numbers begin after those of the others
     merged = np.arange(size.size)
-    current, filled = size.size, 0
+    current, filled = size.size, 0  # the merged outcome that is being filled, and its starts so far
     for i in np.flatnonzero(rare)[np.argsort(mean[rare])]:
         merged[i] = current
         filled += size[i]
-        if filled >= enough:
+        if filled >= complete:
             current, filled = current + 1, 0
-    if filled < MIN_EXPECTED / smaller_share:
+    if filled < needed:
         # the last merged outcome is too small: join it to the one before
         merged[merged == current] = max(current - 1, size.size)
     # number the outcomes that are left from 0 on; -1 stays for a start without a result

@@ -12,7 +12,7 @@ of a group of flows.
 - ``packet_size`` and ``ack_size`` are values of the whole scenario.
 
 If any group has a delay-based law, such as Vegas, then ``flow.alpha``, ``flow.beta`` and
-``flow.gamma`` are the values for the groups with such a law only.
+``flow.gamma`` are the values for the groups with such a law only; otherwise for all groups.
 
 If a group has alpha = beta, a change of its ``alpha`` alone also changes its ``beta``.
 """

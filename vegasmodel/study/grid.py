@@ -319,7 +319,10 @@ def _step(scenario: Scenario, field: Field, text: str) -> float:
 
 
 def _checked(field: Field, values: list[Any]) -> NDArray[Any]:
-    """The values as an array; raises ``FieldError`` if one of them is given twice."""
+    """The values as an array of numbers, yes or no; values of other fields become texts.
+
+    Raises ``FieldError`` if a value is given twice.
+    """
     if len(set(values)) < len(values):
         raise FieldError(field.name, f"{len(values)} values", "each value once")
     if not (field.number or field.yes_no):

@@ -68,8 +68,9 @@ class _Lines:
 
     def __init__(self, out: IO[str] | None, what: str) -> None:
         self.out, self.what = out, what
-        # when this run began to compute, and when the last line was written (at first: the start)
-        self.began = self.last_line = time.monotonic()
+        now = time.monotonic()
+        self.began = now  # when this run began to compute
+        self.last_line = now  # when the last line was written; before the first line: the start
         self.before: int | None = None  # points that an earlier run has computed
         self.done = self.total = 0
 

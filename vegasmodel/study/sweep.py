@@ -273,19 +273,19 @@ def _bytes_per_point(space: Grid) -> int:
 
 
 def _with_beta(space: Grid, field: Field) -> dict[str, str]:
-    """Say in the attribute ``long_name`` that beta changes with the field, if it does.
+    """The attribute ``long_name`` of a varied field, if Vegas's threshold beta changes with it.
 
-    The result is a dictionary with this attribute. It is empty if the field is not the threshold
-    alpha of some flows, or if beta does not change with it. Beta changes with alpha if the sweep
-    does not vary beta, too, and if all groups of flows (``[[flow]]`` tables) that the field belongs
-    to have alpha = beta.
+    It is a label for tables and axes, such as "flow.alpha = beta", in a dictionary. The dictionary
+    is empty for all other fields. Beta changes with the field alpha if all groups of flows
+    (``[[flow]]`` tables) that the field belongs to have alpha = beta, and the sweep does not vary
+    beta itself.
     """
     if (field.part, field.key) != ("flow", "alpha"):
         return {}
     groups = [space.scenario.flows[i] for i in field.indices]
-    alone = not any((axis.field.part, axis.field.key) == ("flow", "beta") for axis in space.axes)
-    moves = alone and all(group.one_threshold for group in groups)
-    return {"long_name": f"{field.name} = beta"} if moves else {}
+    varies_beta = any((one.field.part, one.field.key) == ("flow", "beta") for one in space.axes)
+    changes = not varies_beta and all(group.one_threshold for group in groups)
+    return {"long_name": f"{field.name} = beta"} if changes else {}
 
 
 def _layout(space: Grid, model: str) -> Layout:
@@ -340,7 +340,8 @@ def _coordinates(space: Grid) -> dict[str, tuple[str, NDArray[Any], dict[str, An
         dim: (dim, np.array(labels, dtype=np.str_), {}) for dim, labels in names.items()
     }
     if first.by_group:
-        coordinates["flow"][2]["long_name"] = "groups: their shares, and means over their flows"
+        text = "groups of flows: share of the group, other values as means over its flows"
+        coordinates["flow"][2]["long_name"] = text
     return coordinates
 
 
