@@ -184,7 +184,7 @@ class _DiskCache(FunctionCache):  # type: ignore[misc]  # Numba has no types
             for path in Path(self._cache_path).iterdir():
                 if older.match(path.name) and f"{MARK}{self._digest}." not in path.name:
                     self._remove(path.name)
-        except Exception:  # a full disk, another process at work: the answer needs no cache
+        except Exception:  # for example a full disk; the compiled function works without the cache
             return
 
     def _remove(self, name: str) -> None:
@@ -224,7 +224,8 @@ def _content(path: Path, changed: int, size: int) -> str:  # noqa: ARG001 - a ch
 def sources(file: Path) -> frozenset[Path]:
     """The file, and all files of this package that it imports, directly or indirectly.
 
-    If the imports cannot be determined, the result is the file and all files of this package.
+    Stored machine code is out of date if one of these files has changed.  If the imports cannot be
+    determined, the result is the file and all files of this package.
     """
     found, to_read = set[Path](), {file} if file.is_file() else set()
     while to_read:

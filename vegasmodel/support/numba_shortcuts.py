@@ -133,7 +133,7 @@ def with_short_indexing() -> Iterator[None]:
         """Numba's ``make_array`` for arrays of this type, without the copy to memory."""
 
         def make(context: Any, builder: Any, value: Any = None, ref: Any = None) -> Any:
-            """The fields of one array: of ``value``, or of the place in memory ``ref``."""
+            """The fields of one array: of ``value``, or of the array at the address ``ref``."""
             if type(kind) is types.Array and value is not None and ref is None:
                 return _Fields(context, builder, kind, value)
             return usual_make_array(kind)(context, builder, value=value, ref=ref)
@@ -144,10 +144,10 @@ def with_short_indexing() -> Iterator[None]:
         context: Any, builder: Any, kind: Any, array: Any, index_kinds: Any, indices: Any,
         boundscheck: Any = None,
     ) -> Any:  # fmt: skip
-        """Write code for an element's place in memory; all but the simple case is left to Numba.
+        """Write code that computes an element's address; Numba's function does all other cases.
 
-        Numba expects three results: the place, and the shape and strides of what stands there. An
-        element has neither.
+        Numba expects three results: the address, and the shape and strides of the array at this
+        address. These are empty for a single element.
         """
         integers = all(isinstance(index_kind, types.Integer) for index_kind in index_kinds)
         if boundscheck or kind.layout != "C" or len(indices) != kind.ndim or not integers:

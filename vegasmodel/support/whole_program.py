@@ -52,7 +52,7 @@ _CALLED_BY_CODE = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapp
 
 
 class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
-    """A compiled function that Python calls; Numba itself would use its class ``CPUDispatcher``.
+    """A compiled function that Python calls; takes the place of Numba's ``CPUDispatcher``.
 
     The function and all compiled functions that it needs (objects of the class ``Part``) are one
     program. So each of them is compiled once, not once per caller.
@@ -289,15 +289,14 @@ class _WholePasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
     """The compiler passes for a ``WholeProgram``, from byte code to machine code."""
 
     lowering: Any = _LowerWhole
-    marks = NO_MARKS
+    marks = NO_MARKS  # options for LLVM; ``_marked`` makes a class with others
 
     def define_pipelines(self) -> list[Any]:
         """The passes in their order; Numba calls this before it compiles a function.
 
         The first four passes translate byte code to Numba's own intermediate language. ``Typing``
         finds the types. The next two prepare the translation to LLVM's language, which ``lowering``
-        makes. ``NoPythonBackend`` then puts all that is known of the function into the object that
-        Numba stores for it.
+        makes. ``NoPythonBackend`` then makes the object that Numba stores for a compiled function.
 
         Numba's own list has more passes, for example for functions inside functions. Our functions
         do not need them, and are compiled faster without them.
