@@ -57,7 +57,7 @@ class Unsolved(Exception):  # noqa: N818 - an outcome, not bad input
 @click.option(
     "--over-estimate",
     help="baseRTT - rtt of each flow; the list has one value per flow. Default: 0 s for each "
-    "alpha, or for two flows if there is one alpha.",
+    "flow; there are then as many flows as alphas, or two flows if there is one alpha.",
 )
 @click.option("--rtt", help="RTT with empty queues; variant linux needs it.")
 @inputs.variant
@@ -361,7 +361,7 @@ def _check_numbers(rate: float, delay: float) -> None:
     ``rate`` and ``delay`` are the numbers of flows of the rate class and of the delay class.
     """
     for name, value in (("--rate-flows", rate), ("--delay-flows", delay)):
-        rules.Quantity("fraction", high=1e9).check(value, name)
+        rules.Quantity("fraction", high=1e9).check(value, name)  # "fraction": it has no unit
         if value % 1.0:
             raise FieldError(name, value, "a whole number of flows")
     if rate + delay == 0:

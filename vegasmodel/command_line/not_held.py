@@ -23,9 +23,9 @@ def sentences(
     """Sentences for the user that say in how many cases each assumption does not hold.
 
     ``counts`` maps an assumption's name to the number of these cases.  ``of`` says how many cases
-    there are in all, such as ``24 points``.  ``marks`` may give each assumption a letter
-    (``letters``), with which its sentence then begins.  A last sentence names the command that
-    explains an assumption.  If ``counts`` is empty, there are no sentences.
+    there are in all, such as ``24 points``.  ``marks`` maps assumptions to letters (see
+    ``letters``); if it is given, each sentence begins with its letter.  A last sentence names the
+    command that explains an assumption.  If ``counts`` is empty, there are no sentences.
     """
     lines = [
         f"{f'{marks[name]}: ' if marks else ''}{name} does not hold at {count} of {of}."

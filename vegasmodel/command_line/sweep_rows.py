@@ -52,7 +52,7 @@ def rows(data: xr.Dataset, fields: Sequence[str], scenario: Scenario) -> list[di
     groups = list(
         zip([group.name for group in scenario.flows], flow_indices(data, scenario), strict=True)
     )
-    # each is read once from disk
+    # each variable is read from disk once
     known = {name: _values(data, name) for name in (*fields, *VARIABLES_OF_ROW)}
     found = []
     for place in np.ndindex(data["status"].shape):
@@ -83,7 +83,9 @@ def _values(data: xr.Dataset, name: str) -> Any:
     """The values of a variable or a coordinate; the dimensions of the grid are the first axes."""
     grid = data["status"].dims
     values = data[name]
-    if not set(grid) <= set(values.dims):  # the coordinate of a field
+    # a coordinate, the values of a varied field, has only this field's dimension: repeat it along
+    # the others
+    if not set(grid) <= set(values.dims):
         values = values.broadcast_like(data["status"])
     return values.transpose(*grid, ...).values
 

@@ -377,4 +377,5 @@ def instead(word: object, known: Sequence[str], what: str = "keys") -> str:
     The text names the entry of ``known`` that is most similar to ``word``, or all of ``known`` if
     none is similar. ``what`` says what the entries of ``known`` are.
     """
-    return nearest(word, known).removeprefix("; ") or f"allowed {what}: {', '.join(known)}"
+    hint = nearest(word, known).removeprefix("; ")  # "did you mean ...?", or empty
+    return hint or f"allowed {what}: {', '.join(known)}"

@@ -182,12 +182,15 @@ def _cells(ax: Axes, which: Literal["x", "y"], panel: xr.DataArray) -> _Cells:
         if in_order and coordinates.size > 1
         else np.arange(coordinates.size, dtype=float)
     )
-    logarithmic = middles[0] > 0 < middles[-1] and _uneven(np.log(middles)) < 0.9 * _uneven(middles)
+    # The axis is logarithmic if this makes the cells more alike in width, by more than a tenth.
+    above_0 = min(middles[0], middles[-1]) > 0  # whether all middles are, since they are in order
+    logarithmic = above_0 and _uneven(np.log(middles)) < 0.9 * _uneven(middles)
     scaled = np.log(middles) if logarithmic else middles  # the middles on the axis's scale
     if _uneven(scaled) > MAX_UNEVENNESS:
         logarithmic, middles = False, np.arange(coordinates.size, dtype=float)
         scaled = middles
-    # an edge lies half way between two middles, and the outer cells are as wide inside as outside
+    # an edge lies half way between two middles; an outer cell extends as far to the outside of its
+    # middle as to the inside
     between = 0.5 * (scaled[1:] + scaled[:-1])
     half = 0.5 * np.diff(scaled) if coordinates.size > 1 else np.array([0.5])
     edges = np.concatenate([[scaled[0] - half[0]], between, [scaled[-1] + half[-1]]])

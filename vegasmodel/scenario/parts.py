@@ -355,8 +355,9 @@ class Run(ShownAsCall):
       simulators ``fluid`` and ``rounds`` run once if the results do not depend on chance, and
       otherwise up to five times.
     - ``start_jitter``: the longest random delay of a flow's start, s.
-    - ``ns2_defaults``: default values of ns-2's parameters: ``"papers"`` for those of the years in
-      which the papers were written, or ``"2.35"`` for those of ns-2 2.35.
+    - ``ns2_defaults``: default values of ns-2's parameters: ``"papers"`` for those of 1999 to 2001,
+      the years of most papers on Vegas that this package checks, or ``"2.35"`` for those of ns-2
+      2.35.
     """
 
     duration: OrText[float] = field(POSITIVE_TIME, 600.0)
@@ -365,7 +366,7 @@ class Run(ShownAsCall):
     runs: int | None = field(Integer(1, 10_000), None)
     start_jitter: OrText[float] = field(TIME, 0.0)
     ns2_defaults: Literal["papers", "2.35"] = field(Choice(("papers", "2.35")), "papers")
-    _filled: ClassVar[Sequence[str]] = ()  # as in ``Flow``
+    _filled: ClassVar[Sequence[str]] = ()  # of an instance: the fields that got their default
 
     def __post_init__(self) -> None:
         """Check the fields; the default of ``warmup`` depends on ``duration``."""

@@ -148,7 +148,7 @@ def links_where_acks_wait(
     The direction is that of the data that these ACKs acknowledge.  ACKs wait if they may
     reach the link faster than it can send them (``_slow_for_acks``), or if large ACKs of different
     flows meet there (``_large_acks_meet``).  A wait of the second kind counts only if its mean is
-    above ``neglected``, in transmission times of a data packet.
+    above ``neglected``, which counts transmission times of a data packet.
     """
     ways = ("forward", "reverse")
     pairs = [(link, way) for link in scenario.links for way in ways]
@@ -167,11 +167,12 @@ def _large_acks_meet(scenario: Scenario, link: Link, direction: str, neglected: 
     to the receiver and back, their ACKs return one after another, too, and none waits.  Otherwise
     ACKs of different flows may return at the same time.
 
-    Let an ACK take the fraction r of a data packet's transmission time.  If there is an ACK for
-    each packet, ACKs occupy a busy link for the fraction r of the time.  An ACK that arrives at a
-    random time finds the link occupied with probability r, and then waits for half an ACK's
-    transmission time on average.  So its mean wait is r^2/2 transmission times of a data packet.
-    ACKs are large if this is above ``neglected``.
+    Let an ACK take the fraction r of a data packet's transmission time.  If data packets keep the
+    link busy, and there is an ACK for each packet, the ACKs occupy the link's opposite direction
+    for the fraction r of the time.  An ACK that arrives at a random time finds this direction
+    occupied with probability r, and then waits for half an ACK's transmission time on average.  So
+    its mean wait is r^2/2 transmission times of a data packet.  With n ACKs for each packet, it is
+    n r^2/2.  ACKs are large if this is above ``neglected``.
     """
     members = [m for m in scenario.members if m.flow.direction == direction]
     members = [m for m in members if link in scenario.path(m.flow)]
