@@ -173,10 +173,11 @@ def exactly(number: float) -> str:
     """The number as a message shows a bound: with six digits if they suffice, else with all.
 
     A bound with fewer digits than it has could allow a value that was refused: 0.1234567 s exceeds
-    0.1234566 s, but not 0.123457 s.
+    0.1234566 s, but not 0.123457 s. Digits that are only rounding errors are left out.
     """
-    short = f"{number:g}"
-    return short if float(short) == number else repr(float(number))
+    exact = without_rounding_error(float(number))
+    short = f"{exact:g}"
+    return short if float(short) == exact else repr(exact)
 
 
 def without_rounding_error(value: float) -> float:
