@@ -62,11 +62,32 @@ def test_an_alpha_of_a_flow_that_loses_packets_in_its_second_half_is_doubtful(co
 def test_a_capacity_is_estimated_from_the_time_in_which_all_throughputs_are_known():
     rates = np.tile([600.0, 400.0], (40, 1))
     found = estimate(gappy(rates, slice(None, None, 2))).capacity
-    assert (found.low, found.value, found.high) == pytest.approx((1000.0,) * 3)
+    assert (found.low, found.value) == pytest.approx((1000.0,) * 2)
+    assert found.high == math.inf
     assert "the capacity may be larger if the link idles, or if the link carries other" in found.how
     assert estimate(gappy(rates, (slice(None), 1))).capacity.value == pytest.approx(600.0)
     rates[:20, 0] = rates[20:, 1] = math.nan
     assert estimate(gappy(rates, slice(0))).capacity is None
+
+
+@pytest.mark.parametrize(
+    ("wait", "known", "high"),
+    [(0.0, {"retransmits"}, math.inf), (0.0, set(), math.inf), (0.004, {"retransmits"}, 700.0)],
+)
+def test_only_rtts_that_show_a_queue_bound_a_capacity_from_above(wait, known, high):
+    """A link of unknown capacity carries 700 packets/s; 0.004 s are 2.8 packets of such a link.
+
+    If no packet waits in half of the intervals, the link may idle, and its capacity is unknown. So
+    it is if the trace does not tell when packets were sent again.
+    """
+    rtt = np.full((40, 1), 0.05)
+    rtt[1::2] += wait
+    rtt[2::2] += 0.004
+    figures = {"throughput": np.full((40, 1), 700.0), "rtt": rtt}
+    figures |= dict.fromkeys(known, 0.0 * rtt)
+    found = estimate(make("csv", np.arange(1.0, 41.0), ["a"], figures)).capacity
+    assert found.high == pytest.approx(high)
+    assert found.value <= 700.0 * (1 + 1e-9)
 
 
 def test_estimates_of_a_linux_run():

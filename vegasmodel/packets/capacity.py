@@ -66,15 +66,24 @@ def capacity_of(trace: Trace) -> Estimate | None:
     The throughputs are used if the packets sent into the bottleneck do not tell the capacity. The
     result is ``None`` if the trace tells neither.
     """
-    lengths = np.diff(trace.edges)
     link, served = bottleneck(trace), trace.known("served")
     if link is not None and served is not None:
         found = _of_link(trace, link, served[:, link])
         if found is not None:
             return found
+    return _of_throughputs(trace, idles=True)
+
+
+def _of_throughputs(trace: Trace, *, idles: bool) -> Estimate | None:
+    """The capacity of a link by the rate at which the flows together deliver at the busiest times.
+
+    ``idles`` is True if it is not known whether the link idles at times. Then the flows may have
+    delivered less than the capacity in all parts of the trace, so the range has no upper end.
+    """
     known_rates = delivered_by_all(trace)
     if known_rates is None:
         return None
+    lengths = np.diff(trace.edges)
     total, are_known = known_rates
     used = are_known.copy()  # the intervals without pauses
     used[are_known] = sending(total[are_known], lengths[are_known])
@@ -83,8 +92,9 @@ def capacity_of(trace: Trace) -> Estimate | None:
         return None
     median, value = np.quantile(rates, [0.5, 0.9])
     how = "throughput of all flows together, which a tenth of the intervals exceed; "
-    how += f"{LARGER} if the link idles, or {OTHERS}"
-    return Estimate(float(value), float(median), float(rates.max()), "pkt/s", how)
+    how += f"{LARGER} if the link idles, or {OTHERS}" if idles else f"{LARGER} {OTHERS}"
+    most = np.inf if idles else float(rates.max())
+    return Estimate(float(value), float(median), most, "pkt/s", how)
 
 
 def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
@@ -291,7 +301,7 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
     - RTTs do not show at which times packets wait: they do not follow the queue
       (``follows_the_queue``), or the trace has only the mean RTT of each interval. There is one
       exception. If all delays are at least a packet's transmission time in nearly all intervals
-      (``NEARLY_ALL``), the link was busy, and ``capacity`` is returned.
+      (``NEARLY_ALL``), the link was busy, and the range of ``capacity`` gets an upper end.
     """
     least, known = trace.known("rtt_min"), delivered_by_all(trace)
     rtt = trace.known("rtt") if least is None else least
@@ -307,7 +317,7 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
         empty = ~(np.fmin.reduce(waits, axis=1) * capacity.value >= 1.0)
         # there is always such an interval: the one with the smallest RTT
         if np.sum(empty) <= max((1.0 - NEARLY_ALL) * empty.size, 1.0):
-            return capacity
+            return _of_throughputs(trace, idles=False) or capacity
         how += "; RTTs do not show a queue in nearly all intervals"
         return _at_least(trace, lacks, (np.zeros(0), np.zeros(0)), how)
     # the intervals in which packets surely waited, and those in which they may have waited

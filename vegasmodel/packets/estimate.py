@@ -85,8 +85,8 @@ def estimate(
 
     The text ``how`` of each estimate says how it was found.  The estimates have these limits:
 
-    - If the bottleneck was seldom busy, the estimated capacity is too low.  If RTTs show this, the
-      capacity's ``high`` is infinite.
+    - If the bottleneck was seldom busy, the estimated capacity is too low.  Unless RTTs or lengths
+      of the queue show when packets waited, the capacity's ``high`` is infinite.
     - If the trace shows no packet that was lost when the queue was longest, the true buffer may be
       larger than estimated, and the buffer's ``high`` is infinite.  The same holds if the trace has
       no queue lengths, because the buffer is then computed from RTTs, whose largest value the trace
