@@ -40,6 +40,7 @@ from scipy.integrate import RK45
 from scipy.optimize import brentq
 
 from vegasmodel.engines.delayed.past import (
+    Break,
     ForgottenError,
     Lag,
     Memory,
@@ -87,6 +88,13 @@ class Occurrence(NamedTuple):
     state: Floats
 
 
+class _Crossing(NamedTuple):
+    """Where in a step a delayed time first reaches a break: seconds after the step's start."""
+
+    after: float
+    order: int  # of the break
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """The solution that ``integrate`` returns; it can be called as a function of time.
@@ -99,7 +107,7 @@ class Solution:
     state: Floats  # [step, n]; after the action where an event moved the state
     sample: Floats  # [grid, n] at the times asked for; NaN where not reached
     events: tuple[Occurrence, ...]  # in the order of time
-    breaks: tuple[tuple[float, int], ...]  # time and order: the derivative that jumps there
+    breaks: tuple[Break, ...]  # the times at which the solution or a derivative of it jumps
     status: str  # "done", "event", or why it stopped early
     rejected: int  # number of steps that were tried again, shorter, because of their error
     _pieces: list[Piece] = field(repr=False)
@@ -318,7 +326,7 @@ class _Run:
             last_error = max(error, 1e-4)  # one tiny error must not make later steps short
             # the first event in the step ends the step; several may occur at this time
             happened = self._first_events(piece)
-            stop = happened[0][0] if happened else piece.end
+            stop = happened[0][0] if happened else piece.end  # all ``happened`` at the same time
             piece = piece._replace(end=stop)
             memory.add(piece, self.keep)
             while next_sample < self.grid.size and self.grid[next_sample] <= stop:
@@ -332,10 +340,10 @@ class _Run:
             if happened:
                 found += [Occurrence(t, index, y.copy()) for _, index in happened]
                 y, jumped = self._act(t, y)
-                memory.breaks.append((t, 0 if jumped else 1))
+                memory.breaks.append(Break(t, 0 if jumped else 1))
                 h = 0.0
             elif passing is not None and passing < ORDER:
-                memory.breaks.append((t, passing + 1))
+                memory.breaks.append(Break(t, passing + 1))
             times.append(t)
             states.append(y.copy())
             if any(self.events[index].terminal for _, index in happened):
@@ -403,9 +411,9 @@ class _Run:
                 piece, new, error = self.stepper.attempt(t, y, h)
                 crossing = self._crossing(piece, new) if math.isfinite(error) else None
                 # a delayed time passes a break within the step: the step must end there
-                if crossing is not None and crossing[0] < h * (1 - 1e-13):
-                    h = max(crossing[0], 8 * np.spacing(max(abs(t), abs(self.end))))
-                    if crossing[0] > 0.0:
+                if crossing is not None and crossing.after < h * (1 - 1e-13):
+                    h = max(crossing.after, 8 * np.spacing(max(abs(t), abs(self.end))))
+                    if crossing.after > 0.0:
                         continue
                     piece, new, error = self.stepper.attempt(t, y, h)
             except NegativeDelayError as at_a_trial_state:
@@ -417,12 +425,12 @@ class _Run:
                 grown = h * min(max(factor, 0.2), 5.0)
                 if h == remaining:  # rounding errors must not move the end of the run
                     piece = piece._replace(end=self.end)
-                return piece, new, error, crossing and crossing[1], grown
+                return piece, new, error, crossing.order if crossing else None, grown
             self.rejected += 1
             # the error is proportional to h^5
             h *= max(0.2, 0.9 * error**-0.2) if math.isfinite(error) else 0.25
 
-    def _crossing(self, piece: Piece, new: Floats) -> tuple[float, int] | None:
+    def _crossing(self, piece: Piece, new: Floats) -> _Crossing | None:
         """Find where in the step a delayed time t - delay first reaches a break.
 
         ``piece`` is the polynomial that gives the solution within the step, and ``new`` the state
@@ -430,10 +438,9 @@ class _Run:
 
         The step must end there, because the method needs a smooth solution within a step.  A break
         of order n is a time at which the n-th derivative of the solution jumps; n = 0 is the
-        solution itself.  Returns the time from the start of the step to this point, and the
-        order of the break.  Returns None if no delayed time reaches a break within the step.
+        solution itself.  Returns None if no delayed time reaches a break within the step.
         """
-        first: tuple[float, int] | None = None
+        first: _Crossing | None = None
         memory, t, h = self.memory, piece.start, piece.h
         for k in range(len(memory.lags)):
             upcoming = memory.next_break(k)
@@ -453,8 +460,8 @@ class _Run:
                 root = h
                 if end > rounding(t + h):  # it reaches the break before the end
                     root = 0.0 if beyond(0.0) >= 0.0 else float(brentq(beyond, 0.0, h, xtol=1e-15))
-                if first is None or root < first[0]:
-                    first = (root, order)
+                if first is None or root < first.after:
+                    first = _Crossing(root, order)
             memory.current = None
         return first
 

@@ -20,6 +20,13 @@ Past = Callable[[float], Floats]  # y at an earlier time
 Lag = float | Callable[[float, Floats, Past], float]  # seconds, or tau(t, y, past)
 
 
+class Break(NamedTuple):
+    """A time at which the solution jumps (order 0), or its n-th derivative (order n)."""
+
+    time: float
+    order: int
+
+
 class Piece(NamedTuple):
     """The solution within one step as a polynomial (dense output of the Runge-Kutta method).
 
@@ -68,11 +75,11 @@ class Memory:
     """
 
     def __init__(self, history: Past, start: float, order: int, lags: Sequence[Lag]) -> None:
-        """``order`` is the order of the break at the ``start``: the derivative that jumps there."""
+        """``order`` is the order of the break at the ``start``."""
         self.history, self.t0, self.lags = history, start, lags
         self.pieces: list[Piece] = []
         self.starts: list[float] = []
-        self.breaks: list[tuple[float, int]] = [(start, order)]
+        self.breaks = [Break(start, order)]
         self.passed = [0] * len(lags)  # for each delay, the number of breaks passed by t - tau_k
         self.current: Piece | None = None  # a first result for the step that is being made
         self.used_current = False  # whether ``at`` has returned a state within this step
@@ -137,8 +144,8 @@ class Memory:
         z = np.empty((len(self.lags), y.size))
         for k in range(len(self.lags)):
             i = self.passed[k]  # how many breaks the delayed time t - tau has passed
-            low = self.breaks[i - 1][0] if i else -math.inf
-            high = self.breaks[i][0] if i < len(self.breaks) else math.inf
+            low = self.breaks[i - 1].time if i else -math.inf
+            high = self.breaks[i].time if i < len(self.breaks) else math.inf
             tau = self.delay(k, t, y)
             if self.pieces and self.t0 <= t - tau < self.starts[0]:
                 raise ForgottenError(k, tau, float(t))
@@ -147,11 +154,10 @@ class Memory:
             z[k] = y if tau == 0.0 else self.at(t - tau, low, high)
         return z
 
-    def next_break(self, k: int) -> tuple[float, int] | None:
+    def next_break(self, k: int) -> Break | None:
         """The next break that t - tau_k will reach, where tau_k is the k-th delay; None if none.
 
-        A break is a time at which the solution or one of its derivatives jumps.  Returns the time
-        of the break and the order of the derivative that jumps there (0 for the solution itself).
+        A break is a time at which the solution or one of its derivatives jumps.
         """
         i = self.passed[k]
         return self.breaks[i] if i < len(self.breaks) else None
@@ -164,7 +170,7 @@ class Memory:
         """
         for k in range(len(self.lags)):
             upcoming = self.next_break(k)
-            while upcoming is not None and t - self.delay(k, t, y) >= upcoming[0] - rounding(t):
+            while upcoming and t - self.delay(k, t, y) >= upcoming.time - rounding(t):
                 self.passed[k] += 1
                 upcoming = self.next_break(k)
 
