@@ -34,7 +34,8 @@ def start_times(scenario: Scenario, k: int) -> Floats:
     A random part (``start_jitter``) is added to the times in the scenario. The run of ns-2 with the
     same number has the same start times, because it has the same seed.
     """
-    return np.array([member.start for member in scenario.members]) + random_delays(scenario, k)[1]
+    _, delays = random_delays(scenario, k)
+    return np.array([member.start for member in scenario.members]) + delays
 
 
 def check_starts(scenario: Scenario, starts: Floats | None) -> None:

@@ -79,7 +79,7 @@ from vegasmodel.engines.delayed.queue import drop_probability
 from vegasmodel.engines.delayed.state import DropParameters, Past, Samples, Senders, Totals
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.pauses import running
-from vegasmodel.engines.fluid.records import Flows
+from vegasmodel.engines.fluid.records import SPAN, WAITED, Flows
 from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_SAMPLES, Choice, Integer, Quantity
@@ -175,6 +175,7 @@ def run(
     Quantity("fraction", high=0.5, low_open=True).check(step, "step")
     packets = continuous.in_packets(scenario, None)  # whether windows are whole packets
     limits = continuous.limits(scenario, packets)
+    capacity, _ = limits
     flows = continuous.flows_of(scenario, packets)
     n, longest_step = flows.rtt.size, step * float(flows.rtt.min())
     if n * scenario.run.duration / longest_step > STEP_LIMIT:
@@ -191,7 +192,7 @@ def run(
         senders, past = empty_network(flows, forward_delay)
     else:
         flows = flows._replace(start=np.full(n, -np.inf))
-        senders, past = in_equilibrium(flows, forward_delay, begin, limits[0], drops)
+        senders, past = in_equilibrium(flows, forward_delay, begin, capacity, drops)
     time = np.linspace(0.0, scenario.run.duration, samples)
     curves = Samples(time, np.full((samples, n, 5), np.nan), np.full(samples, np.nan))
     totals, past = _simulate(
@@ -208,11 +209,11 @@ def run(
         sent=sent,
         delivered=delivered,
         lost=lost,
-        queue=limits[0] * curves.delay[:, None],
+        queue=capacity * curves.delay[:, None],
         throughput=throughput,
         base_rtt=np.where(flows.keeps_backlog, flows.rtt + senders.over_estimate, np.nan),
         rtt_mean=rtt_mean,
-        queue_mean=totals.queue[:1] / totals.queue[1],
+        queue_mean=totals.queue[[WAITED]] / totals.queue[SPAN],
         cuts=totals.cuts.astype(np.float64),
         past=past,
     )
@@ -222,7 +223,7 @@ def _simulate(
     flows: Flows, senders: Senders, past: Past, limits: tuple[float, float], drops: DropParameters,
     losers: int, ends: tuple[float, float], longest_step: float, samples: Samples,
 ) -> tuple[Totals, Past]:  # fmt: skip
-    """Simulate from time 0 to ``ends[1]``, the end of the run; the warm-up ends at ``ends[0]``.
+    """Simulate from time 0 to the end of the run; ``ends`` are the ends of warm-up and run, in s.
 
     Returns the time integrals since the warm-up, from which averages are computed, and the history
     of the queue and of the flows (``Past``) that a further simulation would need. ``senders`` and
@@ -234,7 +235,8 @@ def _simulate(
     n = flows.rtt.size
     last = 1  # index of the latest entry of the history
     k = 0  # index of the first of ``samples.times`` without a sample
-    with running(lambda: max(float(past.time[last]), 0.0), ends[1]):
+    _, duration = ends
+    with running(lambda: max(float(past.time[last]), 0.0), duration):
         for end in ends:  # the totals begin anew when the warm-up ends
             totals = Totals(
                 np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64),

@@ -18,7 +18,7 @@ import numpy as np
 from vegasmodel.engines.delayed.queue import TINY, drop, drop_probability, queue_step, red_average
 from vegasmodel.engines.delayed.senders import apply_due_events, process_reports, sent_so_far
 from vegasmodel.engines.delayed.state import DropParameters, Past, Samples, Senders, Totals, index
-from vegasmodel.engines.fluid.records import Flows
+from vegasmodel.engines.fluid.records import SPAN, WAITED, Flows
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 
@@ -165,8 +165,8 @@ def march(
         # 3. The senders: ACKs and losses that they hear of in the step, and packets that they send.
         for i in range(n):
             sender_step(flows, senders, past, new, i, totals)
-        totals.queue[0] += 0.5 * (now - t) * c * (s1 + past.delay[last])
-        totals.queue[1] += now - t
+        totals.queue[WAITED] += 0.5 * (now - t) * c * (s1 + past.delay[last])
+        totals.queue[SPAN] += now - t
         # 4. The samples in the step, and the events at its end.
         last = new
         k = store_samples(senders, past, last, before, after, k, samples)

@@ -72,7 +72,7 @@ class Totals(NamedTuple):
     seconds: Floats  # [flow] sum of the packets' round-trip times
     active: Floats  # [flow] seconds
     cuts: np.ndarray  # [flow] cuts of the window
-    queue: Floats  # [2] time integral of the waiting packets c s, and the time itself
+    queue: Floats  # [2] as in ``fluid.records.Tally``
 
 
 class Samples(NamedTuple):

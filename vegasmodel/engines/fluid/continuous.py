@@ -23,7 +23,16 @@ import numpy as np
 
 from vegasmodel.engines.fluid.late_decisions import less_found, resting_range
 from vegasmodel.engines.fluid.pauses import running, whole
-from vegasmodel.engines.fluid.records import TIME, Flows, State, Tally, empty_state, empty_tally
+from vegasmodel.engines.fluid.records import (
+    SPAN,
+    TIME,
+    WAITED,
+    Flows,
+    State,
+    Tally,
+    empty_state,
+    empty_tally,
+)
 from vegasmodel.engines.starts import check_starts
 from vegasmodel.fields import kinds
 from vegasmodel.fields.errors import FieldError, exactly
@@ -218,14 +227,14 @@ def averages(tally: Tally) -> dict[str, Any]:
     Returns a dictionary with the flows' throughputs, mean windows and mean RTTs, and the mean
     queue.  Its keys are names of fields of ``LimitCycle``.
     """
-    duration = tally.queue[1]
+    duration = tally.queue[SPAN]
     with np.errstate(invalid="ignore", divide="ignore"):
         rtt_mean = tally.window / tally.delivered
     return {
         "throughput": tally.delivered / duration,
         "window": tally.window / duration,
         "rtt_mean": rtt_mean,
-        "queue_mean": float(tally.queue[0] / duration),
+        "queue_mean": float(tally.queue[WAITED] / duration),
     }
 
 
@@ -368,7 +377,9 @@ def run(
         delivered=after.delivered,
         base_rtt=base_rtt,
         rtt_mean=rtt_mean,
-        queue_mean=after.queue[:1] / after.queue[1] if code == Status.DONE else np.array([np.nan]),
+        queue_mean=after.queue[[WAITED]] / after.queue[SPAN]
+        if code == Status.DONE
+        else np.array([np.nan]),
         losses=after.losses.astype(np.float64),
         status=Status(code).reason,
     )

@@ -20,7 +20,17 @@ import numpy as np
 from vegasmodel.engines import on_demand
 from vegasmodel.engines.fluid.events import PROBE, SLACK, changed, horizon, time_to_change
 from vegasmodel.engines.fluid.pauses import PAUSE, PAUSED
-from vegasmodel.engines.fluid.records import DELAY, TIME, Flows, Samples, State, Tally, empty_state
+from vegasmodel.engines.fluid.records import (
+    DELAY,
+    SPAN,
+    TIME,
+    WAITED,
+    Flows,
+    Samples,
+    State,
+    Tally,
+    empty_state,
+)
 from vegasmodel.engines.fluid.repeats import TRAIL, begin_cycle, record_instant, replay, skip_cycles
 from vegasmodel.engines.fluid.slow_start import begin_slow_start, double
 from vegasmodel.engines.fluid.tally import record_samples, seek, tally_step, zero_tally
@@ -426,5 +436,5 @@ def average_many(
             base_rtt[i] = row.rtt[i] + y.over_estimate[i] if measures else np.nan
             losses[i] = out.losses[i] if known else np.nan
             delivered[i] = out.delivered[i] if known else np.nan
-        of_link[0, k] = out.queue[0] / out.queue[1] if code == DONE else np.nan
+        of_link[0, k] = out.queue[WAITED] / out.queue[SPAN] if code == DONE else np.nan
         of_link[1, k] = code

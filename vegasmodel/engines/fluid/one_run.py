@@ -14,7 +14,7 @@ import numpy as np
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.engines.fluid.pauses import running, whole
-from vegasmodel.engines.fluid.records import empty_tally, reordered
+from vegasmodel.engines.fluid.records import SPAN, WAITED, empty_tally, reordered
 from vegasmodel.engines.starts import random_delays
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.laws import find
@@ -69,7 +69,7 @@ def one_run(
             "delivered": after.delivered,
             "rtt_mean": after.moving / after.delivered - flows["wait"],
             "base_rtt": np.where(delay_based, propagation + flows["over_estimate"], np.nan),
-            "queue_mean": after.queue[:1] / after.queue[1],  # an array with one number per link
+            "queue_mean": after.queue[[WAITED]] / after.queue[SPAN],  # [link]
             "loss_rate": (flows["lost"] - lost) / (flows["lost"] - lost + after.delivered),
             "losses": after.losses.astype(np.float64),
             "record": record,

@@ -22,6 +22,7 @@ import numpy as np
 from vegasmodel.metrics import Floats
 
 TIME, DELAY = range(2)  # indices of ``State.now``
+WAITED, SPAN = range(2)  # indices of ``Tally.queue``
 
 
 class Flows(NamedTuple):
@@ -85,7 +86,7 @@ class Tally(NamedTuple):
     moving: Floats  # [flow] only ``sampled``: the same, without lost and held-back packets
     active: Floats  # [flow] seconds
     losses: np.ndarray  # [flow] events
-    queue: Floats  # [2] time integral of the waiting packets c s, and the time itself
+    queue: Floats  # [2] ``WAITED``: time integral of the waiting packets c s; ``SPAN``: the time
 
 
 def reordered(tally: Tally, order: np.ndarray) -> Tally:

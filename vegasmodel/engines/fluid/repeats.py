@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import TIME, Samples, State, Tally
+from vegasmodel.engines.fluid.records import SPAN, TIME, WAITED, Samples, State, Tally
 from vegasmodel.engines.fluid.within_step import delivered_within
 from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
@@ -136,8 +136,8 @@ def skip_cycles(
         out.active[i] += cycles * (out.active[i] - before.active[i])
         out.losses[i] += np.int64(cycles) * (out.losses[i] - before.losses[i])
         mark.window[i], mark.over_estimate[i] = y.window[i], y.over_estimate[i]
-    for i in range(2):  # the time integral of the queue, and the time
-        out.queue[i] += cycles * (out.queue[i] - before.queue[i])
+    for k in (WAITED, SPAN):
+        out.queue[k] += cycles * (out.queue[k] - before.queue[k])
     return period
 
 
@@ -147,5 +147,5 @@ def begin_cycle(out: Tally, before: Tally) -> None:
     for i in range(out.delivered.size):
         before.delivered[i], before.window[i] = out.delivered[i], out.window[i]
         before.active[i], before.losses[i] = out.active[i], out.losses[i]
-    for i in range(2):
-        before.queue[i] = out.queue[i]
+    for k in (WAITED, SPAN):
+        before.queue[k] = out.queue[k]

@@ -24,7 +24,7 @@ import numpy as np
 from vegasmodel.engines.fluid.continuous import averages
 from vegasmodel.engines.fluid.methods import unsupported
 from vegasmodel.engines.fluid.one_run import advance, begin, march_arguments
-from vegasmodel.engines.fluid.records import Tally, empty_tally, reordered
+from vegasmodel.engines.fluid.records import SPAN, Tally, empty_tally, reordered
 from vegasmodel.engines.fluid.run import raise_faults
 from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.metrics import Floats, drift, standard_error
@@ -263,7 +263,7 @@ def _average(motion: _Motion, span: float) -> tuple[LimitCycle, bool]:
     for _ in range(BLOCKS):
         block = empty_tally(motion.n)
         motion.integrate(motion.time + span / BLOCKS, block)
-        means.append(block.delivered / block.queue[1])
+        means.append(block.delivered / block.queue[SPAN])
         for sum_, part in zip(total, block, strict=True):
             sum_ += part
     rates = np.array(means)

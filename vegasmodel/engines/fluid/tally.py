@@ -11,7 +11,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import DELAY, TIME, Flows, Samples, State, Tally, empty_tally
+from vegasmodel.engines.fluid.records import (
+    DELAY,
+    SPAN,
+    TIME,
+    WAITED,
+    Flows,
+    Samples,
+    State,
+    Tally,
+    empty_tally,
+)
 from vegasmodel.engines.fluid.within_step import delivered_within
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
@@ -36,8 +46,8 @@ def tally_step(
             out.delivered[i] += 0.5 * h * rate
             out.window[i] += 0.5 * h * (y.window[i] + new[i])
             out.active[i] += h
-    out.queue[0] += 0.5 * h * c * (s + s1)
-    out.queue[1] += h
+    out.queue[WAITED] += 0.5 * h * c * (s + s1)
+    out.queue[SPAN] += h
 
 
 @jit

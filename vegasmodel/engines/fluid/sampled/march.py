@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.pauses import PAUSED
-from vegasmodel.engines.fluid.records import Tally
+from vegasmodel.engines.fluid.records import SPAN, WAITED, Tally
 from vegasmodel.engines.fluid.sampled.chance import comes_in_trains
 from vegasmodel.engines.fluid.sampled.drops import first_window_arrives, overflow
 from vegasmodel.engines.fluid.sampled.growth import grow
@@ -378,8 +378,8 @@ def march(
             call(link.drop_at, (flows, now, link, arrivals, s))
             now.delay = delay(flows, now, c)
         # the time integrals and the samples; then the ACKs of the step
-        out.queue[0] += 0.5 * h * (min(s * c, link.room) + min(now.delay * c, link.room))
-        out.queue[1] += h
+        out.queue[WAITED] += 0.5 * h * (min(s * c, link.room) + min(now.delay * c, link.room))
+        out.queue[SPAN] += h
         reacted = 0  # number of senders that have reacted to losses
         for i in range(n):
             flow = flows[i]
