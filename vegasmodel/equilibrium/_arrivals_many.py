@@ -98,31 +98,31 @@ def _replace_terms(poles: Floats, weights: Floats, nodes: Floats, low: float, hi
     The sum is sum_j weight_j/(D - pole_j), a function of the queueing delay D. Its poles lie in the
     interval from ``low`` to ``high``. The new poles s_k are the Chebyshev points of this interval.
     Their weights are A_k = sum_j weight_j l_k(pole_j), where l_k is the Lagrange polynomial that is
-    1 at s_k and 0 at the other points. ``nodes`` receives s_k and A_k.
+    1 at s_k and 0 at the other points. ``nodes`` has two rows, which receive s_k and A_k.
 
     The two sums are nearly equal for D far from the interval. The relative error is about
     rho^-NODES with rho = a + sqrt(a^2 - 1), where a is the distance of D from the interval's
     middle, divided by half the interval's length.
     """
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
-    quotient = np.empty(NODES)
+    new_poles, new_weights, quotient = nodes[0], nodes[1], np.empty(NODES)
     for k in range(NODES):
-        nodes[0, k], nodes[1, k] = middle + half * _POINTS[k], 0.0
+        new_poles[k], new_weights[k] = middle + half * _POINTS[k], 0.0
     for j in range(poles.size):
         # barycentric formula: l_k(x) is w_k/(x - s_k), divided by the sum of these over all k
         total, exact = 0.0, -1  # ``exact``: the number of the new pole that equals pole j, or -1
         for k in range(NODES):
-            distance = poles[j] - nodes[0, k]
+            distance = poles[j] - new_poles[k]
             if distance == 0.0:
                 exact = k
                 break
             quotient[k] = _WEIGHTS[k] / distance
             total += quotient[k]
         if exact >= 0:
-            nodes[1, exact] += weights[j]
+            new_weights[exact] += weights[j]
         else:
             for k in range(NODES):
-                nodes[1, k] += weights[j] * quotient[k] / total
+                new_weights[k] += weights[j] * quotient[k] / total
 
 
 @_jit
@@ -164,10 +164,11 @@ def _write_clusters(alpha: Floats, delta: Floats, i: int, n_blocks: int, cluster
     while k % 2 == 1:  # cluster k of this level, and k - 1 before it, make one of the next level
         left_half = clusters[_row(level, k - 1, n_blocks)]
         right_half = clusters[_row(level, k, n_blocks)]
-        level, k = level + 1, k // 2
-        first = i - (BLOCK << level)
+        # row 0 of a half has its poles, row 1 its weights
         poles = np.concatenate((left_half[0], right_half[0]))
         weights = np.concatenate((left_half[1], right_half[1]))
+        level, k = level + 1, k // 2
+        first = i - (BLOCK << level)
         low = _pole(delta, first)
         _replace_terms(poles, weights, clusters[_row(level, k, n_blocks)], low, x[-1])
 
@@ -235,7 +236,8 @@ def _series(
         flows = BLOCK << level  # in the cluster
         nodes = clusters[_row(level, end // flows - 1, n_blocks)]
         for k in range(NODES):
-            _add_term(series, nodes[1, k], ref - nodes[0, k], radius)
+            pole, weight = nodes[0, k], nodes[1, k]
+            _add_term(series, weight, ref - pole, radius)
         end -= flows
 
 
