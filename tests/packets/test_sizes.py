@@ -256,3 +256,25 @@ def test_a_lower_bound_from_throughputs_counts_the_bytes_of_each_flow(tmp_path):
     seen.write(tmp_path / "t.parquet")
     bits = inspect(tmp_path / "t.parquet")["capacity_bps"]
     assert 480.0 < bits / 12000.0 <= 500.0
+
+
+def test_a_capacity_from_throughputs_is_what_the_busiest_times_carry_in_bytes():
+    """The link carries 500 large packets/s, or as many bytes, for 16 s, then 400 for 24 s.
+
+    No RTTs show when packets wait. So the estimate is what the link carries at the busiest times,
+    though it may have been idle for a part of all times.
+    """
+    carried = np.where(np.arange(40) < 16, 500.0, 400.0)
+    large = np.where(np.arange(40) % 2 == 0, 300.0, 200.0)
+    rates = np.column_stack([15.0 * (carried - large), large])  # 15 small ones have 1500 B
+    table, _ = small_and_large(rates)
+    seen = make(
+        "pcap",
+        1.0 + np.arange(40),
+        ["vegas", "reno"],
+        {"throughput": rates, "packet_size": [100.0, 1500.0]},
+    )
+    found, (capacity,) = complete(table, seen)
+    assert found.links[0].capacity == pytest.approx(500.0)
+    assert capacity.low <= 500.0 * (1 + 1e-9)
+    assert capacity.high == np.inf

@@ -39,7 +39,7 @@ from vegasmodel.laws import find, names
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.buffer import lost_packets
 from vegasmodel.packets.capacity import bound_of_mean_size, capacity_of
-from vegasmodel.packets.estimate import Estimates, bound_by_bytes, estimate, lost_later
+from vegasmodel.packets.estimate import Estimates, capacity_by_bytes, estimate, lost_later
 from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.filled import Filled
 from vegasmodel.packets.gaps import packets_in_all
@@ -255,12 +255,13 @@ def _bound_in_bytes(
 ) -> Estimate:
     """A lower bound of the capacity in packets of the scenario's ``packet_size`` per second.
 
-    It is the largest of three lower bounds:
+    It is the largest of three values:
 
     - the bound ``found``, in packets of any size per second.  It comes from one part of the trace,
       in which all packets may have been small, so it is converted by the size of the smallest;
     - the bytes that the flows deliver in the whole trace, divided by its length;
-    - the bound from the flows' throughputs in bytes (``bound_by_bytes``).
+    - the estimate from the flows' throughputs in bytes (``capacity_by_bytes``). The range of the
+      result begins at the low end of this estimate's range, if no other bound is larger.
 
     ``draft`` is the scenario. For each of its flows, ``order`` has the flow's index in the trace.
     """
@@ -272,9 +273,11 @@ def _bound_in_bytes(
         value, how = in_all, "all bytes that the flows deliver in the trace: a lower bound"
     sizes_in_trace = np.full(len(trace.flows), np.nan)  # in the order of the trace's flows
     sizes_in_trace[list(order)] = sizes
-    if (of_bytes := bound_by_bytes(trace, sizes_in_trace)) > value:
+    least_of_bytes, of_bytes = capacity_by_bytes(trace, sizes_in_trace)
+    low = max(value, least_of_bytes)
+    if of_bytes > value:
         value, how = of_bytes, f"{found.how}; counted by bytes, as packets differ in size"
-    return dataclasses.replace(found, value=value, low=value, how=how)
+    return dataclasses.replace(found, value=value, low=low, how=how)
 
 
 def _mean_size(trace: Trace, order: Sequence[int], draft: Scenario) -> float | None:

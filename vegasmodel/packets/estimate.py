@@ -121,17 +121,19 @@ def estimate(
     return Estimates(capacity, buffer, rtts, bases, alphas, loss)
 
 
-def bound_by_bytes(trace: Trace, sizes: Floats) -> float:
-    """A lower bound of the link's capacity by the bytes that the flows deliver (``in_largest``).
+def capacity_by_bytes(trace: Trace, sizes: Floats) -> tuple[float, float]:
+    """The link's capacity by the bytes that the flows deliver (``in_largest``).
 
-    ``sizes`` are the sizes of the flows' packets, in any unit, [flow]. The bound is in this unit
-    per second. It is 0 if the trace does not tell the bytes.
+    ``sizes`` are the sizes of the flows' packets, in any unit, [flow]. The result is the low end of
+    the capacity's range and its estimate, in this unit per second. Both are 0 if the trace does not
+    tell the bytes.
     """
     large, delivered = in_largest(trace, sizes), trace.known("throughput")
     found = None if large is None else estimate(large).capacity
     if found is None or delivered is None:
-        return 0.0
-    return float(np.max(sizes[np.nansum(delivered, axis=0) > 0])) * found.low
+        return 0.0, 0.0
+    largest = float(np.max(sizes[np.nansum(delivered, axis=0) > 0]))
+    return largest * found.low, largest * found.value
 
 
 def _smallest_rtts(trace: Trace) -> list[Estimate | None]:

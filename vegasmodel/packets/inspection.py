@@ -18,7 +18,7 @@ from vegasmodel.packets.activity import (
     windows_a_round_trip,
 )
 from vegasmodel.packets.capacity import bound_of_mean_size
-from vegasmodel.packets.estimate import bound_by_bytes, estimate
+from vegasmodel.packets.estimate import capacity_by_bytes, estimate
 from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.gaps import (
     first_and_last_packets,
@@ -93,7 +93,7 @@ def _bits(trace: Trace, capacity: Estimate) -> float:
     The estimate in packets per second is of packets of their mean size.  If it is a lower bound,
     all of its packets may have been of the smallest size, unless the trace tells the sizes of the
     packets that the link sent (``bound_of_mean_size``). But if the trace tells the throughput of
-    each flow in bytes, a lower bound in bytes follows from them (``bound_by_bytes``). The result
+    each flow in bytes, an estimate in bytes follows from them (``capacity_by_bytes``). The result
     is then the larger of the two.
     """
     sizes, packets = packet_sizes(trace), packets_in_all(trace)
@@ -104,7 +104,7 @@ def _bits(trace: Trace, capacity: Estimate) -> float:
     if math.isfinite(capacity.high) or bound_of_mean_size(trace):
         return 8.0 * mean * capacity.value
     smallest = float(sizes[known].min())
-    return 8.0 * max(smallest * capacity.value, bound_by_bytes(trace, sizes))
+    return 8.0 * max(smallest * capacity.value, capacity_by_bytes(trace, sizes)[1])
 
 
 def doubts(trace: Trace) -> dict[str, str]:
