@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
@@ -97,6 +98,41 @@ def test_an_array_of_dimension_0_is_no_list() -> None:
     """The error was Python's: iteration over a 0-d array."""
     with pytest.raises(vm.FieldError, match=r"^scenarios: array\(1.5\) is not allowed"):
         vm.batch(np.array(1.5), "minicycle")  # type: ignore[arg-type]
+
+
+UNSIZED = np.array(1.5)
+MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
+WIDE = 10**25  # NumPy has no integers of more than 64 bits
+
+
+@pytest.mark.parametrize(
+    ("ask", "field"),
+    [
+        (lambda: vm.equilibrium.random_loss.share(UNSIZED, 0.1, 100.0), "flows"),
+        (lambda: vm.equilibrium.random_loss.share(iter([]), 0.1, 100.0), "flows"),
+        (lambda: vm.engines.fluid.batch.pack(iter([SCENARIO])), "scenarios"),
+        (lambda: vm.engines.delayed.integrator.integrate(print, UNSIZED, [1.0]), "span"),
+        (lambda: vm.engines.delayed.integrator.integrate(print, MASKED, [1.0]), "span"),
+        (lambda: vm.equilibrium.network.solve(WIDE, 1.0, 1.0), "routing"),
+        (lambda: vm.equilibrium.random_loss.pftk(_SWEPT, 0.1, 0.2), "p"),
+    ],
+)
+def test_what_has_no_length_or_shape_is_one_line(ask: Callable[[], Any], field: str) -> None:
+    """The errors were Python's, for example: len() of unsized object."""
+    with pytest.raises(vm.FieldError) as said:
+        ask()
+    assert said.value.field == field
+    assert "\n" not in str(said.value)
+
+
+@pytest.mark.parametrize("kind", [Fraction, Decimal, np.float32, np.int8, np.array])
+def test_any_single_number_is_one_of_pythons(kind: Callable[[int], Any]) -> None:
+    """An int8 was too narrow for the number of samples, and Numba did not know a ``Fraction``."""
+    run = vm.engines.fluid.continuous.run
+    found, plain = run(PAIR, kind(2)), run(PAIR, 2.0)
+    np.testing.assert_array_equal(found.window, plain.window)
+    red = vm.equilibrium.red.simple_pftk
+    assert red(0.01, 0.1, 0.3, kind(2)) == red(0.01, 0.1, 0.3, 2.0)
 
 
 def test_a_random_time_from_0_to_minus_0_is_0() -> None:

@@ -101,6 +101,12 @@ def floats(name: str, value: ArrayLike) -> Floats:
         raise FieldError(name, value, "a number or an array of numbers") from None
 
 
+def routing_matrix(routing: Any, high: float = math.inf) -> Floats:
+    """The matrix ``routing`` as float64, with True as 1; its entries are from 0 to ``high``."""
+    array = np.asarray(routing)
+    return numbers("routing", array + 0 if array.dtype.kind == "b" else array, high=high)
+
+
 def positive(name: str, value: ArrayLike) -> Floats:
     """The value as float64; raises ``FieldError`` unless every entry is positive and finite."""
     return numbers(name, value, above=True)
@@ -179,10 +185,10 @@ def broadcast(function: T) -> T:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    """The shape of the value as an array; () if it has none."""
+    """The shape of the value as an array; () if it is none, which ``floats`` refuses."""
     try:
         return np.shape(value)
-    except ValueError:  # rows of different lengths: ``floats`` refuses them
+    except (TypeError, ValueError):  # an xarray.Dataset, or rows of different lengths
         return ()
 
 

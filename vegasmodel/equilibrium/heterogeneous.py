@@ -44,7 +44,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.equilibrium._checks import count, numbers, positive, word
+from vegasmodel.equilibrium._checks import count, numbers, positive, routing_matrix, word
 from vegasmodel.equilibrium._loss_formulas import square_root
 from vegasmodel.equilibrium.network import Routing
 from vegasmodel.equilibrium.red import Curve, effective
@@ -259,7 +259,7 @@ class _Network:
         ``A`` is the routing, ``c`` the capacities, and ``combinations`` the number of choices of
         one piece, or no queue, for each link.
         """
-        self.A = numbers("routing", np.add(routing, 0), high=1.0)  # + 0: True and False are allowed
+        self.A = routing_matrix(routing, 1.0)
         if self.A.ndim != 2 or not np.all(self.A.any(axis=0)):
             allowed = "a matrix [link, flow], each flow over a link at least"
             raise FieldError("routing", routing, allowed)

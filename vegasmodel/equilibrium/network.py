@@ -26,7 +26,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.equilibrium._checks import MAX_COUNT, count, floats, numbers, positive
+from vegasmodel.equilibrium._checks import (
+    MAX_COUNT,
+    count,
+    floats,
+    numbers,
+    positive,
+    routing_matrix,
+)
 from vegasmodel.fields import kinds
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
@@ -176,7 +183,7 @@ def _checked(
     routing: Routing, capacity: ArrayLike, alpha: ArrayLike, over_estimate: ArrayLike
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """The arguments of ``solve`` as arrays; ``FieldError`` if their shapes or values are wrong."""
-    A = numbers("routing", np.add(routing, 0))  # + 0: True and False are allowed
+    A = routing_matrix(routing)
     if A.ndim != 2 or 0 in A.shape:
         raise FieldError("routing", f"shape {A.shape}", "a matrix [link, flow]")
     if not np.all(A.any(axis=0)):

@@ -35,6 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from vegasmodel.equilibrium._checks import (
     broadcast,
     expect_broadcast,
+    floats,
     numbers,
     positive,
     sender,
@@ -220,7 +221,7 @@ def simple_pftk(
     ``FieldError`` for arguments out of range.
     """
     loss, T_0 = numbers("p", p, high=1.0), numbers("timeout", timeout)
-    return _with_timeouts(square_root(loss, rtt, b, decrease), loss, T_0, np.asarray(b))
+    return _with_timeouts(square_root(loss, rtt, b, decrease), loss, T_0, floats("b", b))
 
 
 def _with_timeouts(smooth: Floats, loss: ArrayLike, T_0: Floats, b: Floats) -> Floats:

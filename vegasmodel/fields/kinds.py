@@ -36,6 +36,7 @@ class Kind(NamedTuple):
     words: str  # the description, for the error
     accepts: Callable[[Any], bool]  # whether a value is of this kind
     array: bool = False  # the function takes a float64 array; lists are converted to one
+    plain: type | None = None  # the function takes this class of Python; NumPy's are converted
     alternatives: tuple[Kind, ...] = ()  # if not empty, a value may be of any of these kinds
 
 
@@ -43,9 +44,10 @@ def checked(function: T) -> T:
     """Make ``function`` check the kind of each argument before it runs.
 
     For a class, the arguments of its constructor are checked. NumPy's numbers are accepted where
-    Python's are. A list or a number is converted to an array if the annotation is an array of
-    floats. An argument with the annotation ``Any`` is not checked. A call with an argument of
-    another kind raises ``FieldError``.
+    Python's are, and so are other numbers, such as fractions; ``function`` gets them as Python's. A
+    list or a number is converted to an array if the annotation is an array of floats. An argument
+    with the annotation ``Any`` is not checked. A call with an argument of another kind raises
+    ``FieldError``.
     """
     if isinstance(function, type):
         made: Any = function
@@ -66,7 +68,7 @@ def checked(function: T) -> T:
 
 
 def _accepted(kind: Kind | None, name: str, value: Any) -> Any:
-    """The value of the argument ``name``, as an array where its kind asks for one.
+    """The value of the argument ``name``, as an array or a number of Python if its kind asks so.
 
     Raises ``FieldError`` if the value is of another kind.
     """
@@ -76,6 +78,8 @@ def _accepted(kind: Kind | None, name: str, value: Any) -> Any:
     found = next((each for each in kinds if each.accepts(value)), None)
     if found is None:
         raise FieldError(name, value, kind.words)
+    if found.plain is not None and not isinstance(value, int | float):
+        return found.plain(value)
     return np.asarray(value, dtype=np.float64) if found.array else value
 
 
@@ -117,7 +121,7 @@ def _kind(hint: Any) -> Kind | None:
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return Kind("a mapping", lambda x: isinstance(x, Mapping))
     if isinstance(origin, type) and issubclass(origin, Iterable):
-        return _list_kind(_kind(arguments[0]))
+        return _list_kind(_kind(arguments[0]), sized=issubclass(origin, Collection))
     if origin is Callable or hint is Callable:
         return Kind("a function", callable)
     cls = origin or hint
@@ -161,27 +165,34 @@ def _tuple_kind(parts: list[Kind | None]) -> Kind:
     """
 
     def accepts(value: Any) -> bool:
-        good = isinstance(value, Collection) and len(value) == len(parts)
+        good = _is_collection(value) and len(value) == len(parts)
         return good and all(p is None or p.accepts(x) for p, x in zip(parts, value, strict=True))
 
     each = ", ".join("anything" if part is None else part.words for part in parts)
     return Kind(f"{len(parts)} values: {each}", accepts)
 
 
-def _list_kind(entry: Kind | None) -> Kind:
+def _list_kind(entry: Kind | None, *, sized: bool) -> Kind:
     """The ``Kind`` of a list or another iterable object.
 
-    ``entry`` is the ``Kind`` of its entries, or ``None`` if any entry is allowed.  The entries of
-    an iterator are not checked, because they can be read only once.
+    ``entry`` is the ``Kind`` of its entries, or ``None`` if any entry is allowed.  With ``sized``,
+    an iterator is not accepted, because it has no length. Otherwise its entries are not checked,
+    because they can be read only once.
     """
 
     def accepts(value: Any) -> bool:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             return False
-        rereadable = isinstance(value, Collection)
-        return not rereadable or entry is None or all(entry.accepts(x) for x in value)
+        if not isinstance(value, Collection):
+            return not sized
+        return _is_collection(value) and (entry is None or all(map(entry.accepts, value)))
 
     return Kind("a list" if entry is None else f"a list, each entry {entry.words}", accepts)
+
+
+def _is_collection(value: Any) -> bool:
+    """Whether the value has a length and entries; an array of dimension 0 has none."""
+    return isinstance(value, Collection) and getattr(value, "ndim", 1) > 0
 
 
 def _is_number(value: Any, kind: type, dtypes: str) -> bool:
@@ -216,8 +227,11 @@ def _is_array(value: Any, dtypes: str = "iuf") -> bool:
     ``dtypes`` are NumPy's codes of kinds of numbers, such as ``f`` for floats. ``True`` and
     ``False`` count as numbers only with ``b``.
     """
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":  # no conversion needed
+    if type(value) is np.ndarray and value.dtype.kind in "biufc":  # no conversion needed
         return value.dtype.kind in dtypes
+    # a masked array exists only if somebody imported numpy.ma; to import it here takes time
+    if "numpy.ma" in sys.modules and np.ma.is_masked(value):
+        return False
     if "b" not in dtypes and holds_bool(value):
         return False
     try:
@@ -237,8 +251,8 @@ def _is_one_of(value: Any, words: tuple[Any, ...]) -> bool:
 
 _ARRAY = Kind("a number or an array of numbers", _is_array)
 _PLAIN: dict[Any, Kind] = {  # by the annotation
-    int: Kind("a whole number", lambda x: _is_number(x, numbers.Integral, "iu")),
-    float: Kind("a number", lambda x: _is_number(x, numbers.Real, "iuf")),
+    int: Kind("a whole number", lambda x: _is_number(x, numbers.Integral, "iu"), plain=int),
+    float: Kind("a number", lambda x: _is_number(x, numbers.Real, "iuf"), plain=float),
     complex: Kind("a complex number", lambda x: _is_number(x, numbers.Complex, "iufc")),
     bool: Kind("True or False", lambda x: isinstance(x, bool | np.bool_)),
     str: Kind("text", lambda x: isinstance(x, str)),
