@@ -418,6 +418,31 @@ def test_the_ranges_of_the_thresholds_contain_a_band_of_which_only_an_edge_is_se
     assert "alpha may be far lower" in alpha.how
 
 
+@pytest.mark.parametrize(("window", "least"), [(2.4, 1.0), (3.0, 2.0)])
+def test_a_window_that_cannot_shrink_does_not_bound_beta_from_below(
+    window: float, least: float
+) -> None:
+    """beta = 1 in ns-2: a backlog of 2.4 (0.2 - 0.04)/0.2 = 1.92 counts as 2, and stays.
+
+    Vegas would make a window of 3 packets smaller, so beta is then at least the backlog of 2.4,
+    which counts as 2. An interval's mean window is between two whole numbers.
+    """
+    from vegasmodel.packets.completion import complete
+
+    figures = {
+        "window": np.full((20, 1), window),
+        "rtt": np.r_[np.full((1, 1), 0.04), np.full((19, 1), 0.2)],
+        "base_rtt": np.full((20, 1), 0.04),
+        "throughput": np.full((20, 1), 12.0),
+    }
+    seen = make("ns2", np.arange(1.0, 21.0), ["a"], figures)
+    flow = {"law": "vegas", "name": "a", "rtt": "40 ms", "variant": "ns2"}
+    table = {"link": [{"capacity": "100 pkt/s", "buffer": "20 pkt"}], "flow": [flow]}
+    beta = {each.key: each for each in complete(table, seen)[1]}["flow[0].beta"]
+    assert (beta.value, beta.low, beta.high) == (2.0, least, math.inf)
+    assert ("the least of this TCP" in beta.how) == (least == 1.0)
+
+
 @pytest.mark.ns2
 def test_the_range_of_alpha_has_no_end_if_losses_keep_the_backlog_below_it() -> None:
     """Three Vegas flows with alpha = 2 in ns-2, beside SACK, at a buffer of 3 packets."""

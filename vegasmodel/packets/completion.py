@@ -39,7 +39,13 @@ from vegasmodel.laws import find, names
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.buffer import lost_packets
 from vegasmodel.packets.capacity import bound_of_mean_size, capacity_of
-from vegasmodel.packets.estimate import Estimates, capacity_by_bytes, estimate, lost_later
+from vegasmodel.packets.estimate import (
+    Estimates,
+    at_least_window,
+    capacity_by_bytes,
+    estimate,
+    lost_later,
+)
 from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.filled import Filled
 from vegasmodel.packets.gaps import packets_in_all
@@ -174,7 +180,10 @@ def _of_flows(
                 ]
             found = [known.alpha[name] for name in names if name in known.alpha]
             lossy = any(lost_later(trace, name) for name in names if name in known.alpha)
-            filled += _thresholds(g, found, draft.flows[g], without_beta, lossy)
+            least = STACKS[variant].least_window
+            small = any(at_least_window(trace, n, least) for n in names if n in known.alpha)
+            flow = draft.flows[g]
+            filled += _thresholds(g, found, flow, without_beta, lossy=lossy, small=small)
     return filled
 
 
@@ -389,7 +398,7 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
 
 
 def _thresholds(
-    g: int, found: list[Estimate], flow: Flow, without_beta: bool, lossy: bool
+    g: int, found: list[Estimate], flow: Flow, without_beta: bool, *, lossy: bool, small: bool
 ) -> list[Filled]:
     """Estimates of alpha, and maybe beta, for the table ``[[flow]]`` number ``g``.
 
@@ -403,7 +412,9 @@ def _thresholds(
 
     A backlog between alpha and beta does not tell how far apart these are. So the range of alpha
     begins at the least value allowed, and that of beta has no upper end. If the flows are
-    ``lossy``, the range of alpha has none either: losses may keep the backlog below alpha.
+    ``lossy``, the range of alpha has none either: losses may keep the backlog below alpha. If the
+    window of some flow is ``small`` (``at_least_window``), its backlog may be above beta, so the
+    range of beta begins at the least value allowed, too.
 
     If the trace has no backlogs, the result says that alpha has its default.
     """
@@ -428,6 +439,10 @@ def _thresholds(
     pair = {"alpha": alpha, "beta": beta} if without_beta else {"alpha": min(alpha, flow.beta)}
     how = found[0].how
     low, high = max(min(lows), smallest_allowed), max(highs)
+    if small:
+        low = smallest_allowed
+        how += f"; but a window is near {stack.least_window:g} packets, the least of this TCP, so "
+        how += "beta may be less"
     top = math.inf if lossy else max(high, alpha)  # of alpha
     ends = {"alpha": (smallest_allowed, top), "beta": (min(low, beta), math.inf)}
     return [

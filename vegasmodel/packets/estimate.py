@@ -386,6 +386,19 @@ def lost_later(trace: Trace, name: str) -> bool:
     return sum(float(np.nansum(each[later, i])) for each in counts if each is not None) > 0
 
 
+def at_least_window(trace: Trace, name: str, least: float) -> bool:
+    """Whether a flow's window was small for a quarter of the second half of the flow's life.
+
+    Small means by less than a packet above ``least``, the least window of the flow's TCP. Vegas
+    cannot make such a window a packet smaller, so the backlog may be above beta.
+    """
+    i = trace.flows.index(name)
+    window, known = trace.known("window"), _second_half(trace, i)
+    if window is None or not known.any():
+        return False
+    return bool(np.quantile(window[known, i], 0.25) < least + 1.0)
+
+
 def _doubts(trace: Trace, i: int, low: float, high: float) -> str:
     """A text on what makes the estimated backlog of flow ``i`` doubtful; empty if nothing does.
 
