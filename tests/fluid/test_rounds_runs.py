@@ -443,3 +443,11 @@ def test_the_scenarios_seed_decides_the_waits_of_a_run():
     np.testing.assert_array_equal(rates[0], rates[1])
     assert np.all(rates[0][0] != rates[0][1])  # two runs of one seed
     assert all(np.any(one != other) for one in rates[2] for other in rates[0])
+
+
+def test_a_queue_that_is_full_but_for_a_rounding_error_has_a_finite_mean():
+    """The mean was NaN: the queue was full, and neither grew nor fell, so 0 was divided by."""
+    flows = [Flow("vegas", 0.04), Flow("reno", 0.04)]
+    case = Scenario([Link(1000.0, buffer=20.0)], flows, run=Run(60.0, 20.0))
+    found = answer(case, parts=3, runs=1)
+    assert 0.0 < found.queue_mean[0] < 20.0
