@@ -172,12 +172,11 @@ def _toml_key(key: object) -> str:
 def exactly(number: float) -> str:
     """The number as a message shows a bound: with six digits if they suffice, else with all.
 
-    A bound with fewer digits than it has could allow a value that was refused: 0.1234567 s exceeds
-    0.1234566 s, but not 0.123457 s. Digits that are only rounding errors are left out.
+    Only its rounding error is left out. A bound with fewer digits than it has could allow a value
+    that was refused: 0.1234567 s exceeds 0.1234566 s, but not 0.123457 s.
     """
-    exact = without_rounding_error(float(number))
-    short = f"{exact:g}"
-    return short if float(short) == exact else repr(exact)
+    short, number = f"{number:g}", without_rounding_error(float(number))
+    return short if float(short) == number else repr(number)
 
 
 def without_rounding_error(value: float) -> float:
