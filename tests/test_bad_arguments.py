@@ -457,6 +457,23 @@ def test_a_short_search_for_a_cycle_has_no_error_of_its_means() -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
+        (lambda: vm.limit_cycle(BASE, longest=np.inf), "^longest: inf .*at least 1, and finite$"),
+        (lambda: vm.plots.save(vm.plots.figure(), ""), "^path: '' is not allowed; the name of"),
+        (lambda: vm.plots.save(vm.plots.figure(), "a\0.png"), "^path: 'a.x00.png' is not allowed"),
+        (lambda: vm.sweep(BASE, ["link.buffer=5"], "minicycle", "a\0"), "^out: 'a.x00' is not"),
+        (lambda: vm.metrics.loss_rates([[1, 2, 3]], [1, 2]), "^lost and sent: 'shapes .1, 3. and"),
+        (lambda: vm.engines.delayed.feedback.run(BASE, step=5e-324), "makes at most 3e.09 steps"),
+    ],
+)
+def test_an_argument_of_no_use_is_said_in_one_line(call: Callable[[], object], said: str) -> None:
+    """The errors were Python's and NumPy's own, or inf was refused as "at least 1"."""
+    with pytest.raises(ValueError, match=said):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
         (lambda: vm.basins(BASE, "fluid", tolerance=1.0), "a fraction above 0 and below 1"),
         (
             lambda: E.minicycle.throughput(100.0, 0.1, 20.0, 3.0, n_vegas=2, form="printed"),

@@ -60,6 +60,7 @@ def test_every_real_number_becomes_a_float(kind: Callable[[int], Any]) -> None:
     assert type(made.links[0].capacity) is type(made.flows[0].rtt) is float
     assert vm.Scenario.from_toml(made.to_toml()) == made
     assert made.fingerprint() == vm.Scenario([vm.Link(100)], [vm.Flow("vegas", 1)]).fingerprint()
+    assert vm.plots.figure(kind(4), kind(3)).get_size_inches().tolist() == [4.0, 3.0]
 
 
 def test_a_number_too_large_for_a_float_is_one_line() -> None:

@@ -86,9 +86,15 @@ def loss_rates(lost: ArrayLike, sent: ArrayLike) -> Floats:
     """Packets lost over packets sent, elementwise, but at most 1; NaN where none was sent.
 
     Both are numbers of packets in the measured time. A packet that was sent before this time may be
-    lost in it. So more packets may be lost than sent.
+    lost in it. So more packets may be lost than sent. Raises ``FieldError`` unless the two arrays
+    broadcast.
     """
-    sent = np.asarray(sent, dtype=np.float64)
+    lost, sent = (np.asarray(each, dtype=np.float64) for each in (lost, sent))
+    try:
+        np.broadcast_shapes(lost.shape, sent.shape)
+    except ValueError:
+        shapes = f"shapes {lost.shape} and {sent.shape}"
+        raise FieldError("lost and sent", shapes, "arrays that broadcast") from None
     with np.errstate(divide="ignore", invalid="ignore"):
         rates: Floats = np.where(sent > 0.0, np.minimum(lost / sent, 1.0), np.nan)
     return rates

@@ -174,6 +174,7 @@ class Quantity:
             or (self.low_open and number == self.low)
         ):
             upper = f" and at most {exactly(self.high)}" if math.isfinite(self.high) else ""
+            upper += "" if math.isfinite(self.high) or self.infinite else ", and finite"
             bound = "more than" if self.low_open else "at least"
             raise FieldError(where, value, f"a number, {bound} {exactly(self.low)}{upper}")
 

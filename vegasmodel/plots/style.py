@@ -99,7 +99,7 @@ def figure(width: float = 7.0, height: float = 4.2) -> Figure:
     """An empty figure, which can be drawn without a screen; width and height are in inches."""
     for name, inches in (("width", width), ("height", height)):
         Quantity("fraction", high=LARGEST, low_open=True).check(inches, name)
-    result = Picture(figsize=(width, height), layout="constrained")
+    result = Picture(figsize=(float(width), float(height)), layout="constrained")
     FigureCanvasAgg(result)
     return result
 
@@ -111,7 +111,8 @@ def save(fig: Figure, path: str | Path) -> None:
     Raises ``FieldError`` for a wrong argument, and the errors of matplotlib and of writing a file.
     """
     _expect_figure(fig)
-    if not isinstance(path, (str, Path)):
+    usable = isinstance(path, (str, Path)) and str(path) not in ("", ".") and "\0" not in str(path)
+    if not usable:
         raise FieldError("path", path, "the name of a file, such as picture.png")
     form, known = Path(path).suffix[1:].lower(), fig.canvas.get_supported_filetypes()
     if form and form not in known:

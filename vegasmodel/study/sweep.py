@@ -139,7 +139,7 @@ def sweep(
     workers.check(engine, scheduler)
     if out is not None:
         extras.need("sweep", "a sweep's Zarr folder")
-        if not isinstance(out, (str, Path)) or not str(out):
+        if not isinstance(out, (str, Path)) or not str(out) or "\0" in str(out):
             raise FieldError("out", out, "the name of a Zarr folder")
         if not Path(out).parent.is_dir():
             raise FieldError("out", str(out), "a name in a folder that exists")

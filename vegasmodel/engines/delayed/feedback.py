@@ -178,7 +178,7 @@ def run(
     capacity, _ = limits
     flows = continuous.flows_of(scenario, packets)
     n, longest_step = flows.rtt.size, step * float(flows.rtt.min())
-    if n * scenario.run.duration / longest_step > STEP_LIMIT:
+    if n * scenario.run.duration > STEP_LIMIT * longest_step:
         raise ValueError(
             f"the simulator `delayed` makes at most {STEP_LIMIT:g} steps of a flow; {n} flows over "
             f"{scenario.run.duration:g} s at round trips of {flows.rtt.min():g} s are more"
