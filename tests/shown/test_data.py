@@ -31,6 +31,19 @@ def test_a_share_is_of_bits_and_of_a_whole_group() -> None:
     assert vm.Prediction.not_applicable("x", S, "no").shares == {}
 
 
+def test_the_load_by_a_law_is_that_of_its_forward_flows_in_bytes() -> None:
+    """The link carries 500 packets of 500 B per second. Half the data of Reno crosses it back."""
+    flows = [
+        vm.Flow("reno", "80 ms", packet_size="250 B"),
+        vm.Flow("reno", "80 ms", "back", direction="reverse"),
+        vm.Flow("vegas", "80 ms"),
+    ]
+    s = vm.Scenario([vm.Link(500.0)], flows, packet_size="500 B")
+    laws = vm.Prediction("fluid", s, np.array([200.0, 100.0, 150.0])).laws
+    assert {law: its["utilization"] for law, its in laws.items()} == {"reno": 0.2, "vegas": 0.3}
+    assert laws["reno"]["share"] == pytest.approx(4 / 7)
+
+
 def test_a_flow_without_throughput_has_no_share_but_the_others_have() -> None:
     """A flow that is not active between warm-up and end has no rate, and delivers nothing."""
     partly = dataclasses.replace(P, throughput=np.array([np.nan, np.nan, 300.0]))
