@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.collections import QuadMesh
+from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.quiver import Quiver
 
@@ -71,12 +72,46 @@ def test_rates_by_arrival() -> None:
 
 
 def test_order_of_arrival_is_that_of_the_starts() -> None:
-    s = scenario({**VEGAS, "name": "late", "start": "9 s"}, {**VEGAS, "name": "early"})
+    s = scenario(
+        {**VEGAS, "name": "late", "start": "9 s", "rtt": "90 ms"}, {**VEGAS, "name": "early"}
+    )
     p = Prediction("fluid", s, np.array([700.0, 380.0]), base_rtt=np.array([0.1, 0.08]))
     assert lines(plots.rate_by_arrival([p]).axes[0])["fluid"].tolist() == [[1, 380], [2, 700]]
     drawn = lines(plots.base_rtt_by_arrival([p]).axes[0])
     np.testing.assert_allclose(drawn["fluid"], [[1, 80], [2, 100]])  # ms
-    np.testing.assert_allclose(drawn["true RTT"], [[1, 80], [2, 80]])
+    np.testing.assert_allclose(drawn["true RTT"], [[1, 80], [2, 90]])
+
+
+def test_errors_and_ranges_are_in_the_order_of_arrival_too() -> None:
+    s = scenario({**VEGAS, "name": "late", "start": "9 s"}, {**VEGAS, "name": "early"})
+    rates, spans = np.array([700.0, 380.0]), np.array([[600.0, 800.0], [300.0, 400.0]])
+    p = Prediction("bands", s, rates, throughput_range=spans, throughput_se=np.array([5.0, 2.0]))
+    ax = plots.rate_by_arrival([p]).axes[0]
+    span, bars = (ax.collections[0], next(c for c in ax.collections if type(c) is LineCollection))
+    ends = {(float(x), float(y)) for x, y in span.get_paths()[0].vertices}
+    assert ends == {(1, 300), (1, 400), (2, 600), (2, 800)}
+    assert [each[:, 1].tolist() for each in bars.get_segments()] == [[376, 384], [690, 710]]
+
+
+def test_bars_are_the_means_of_the_groups_with_two_errors_or_the_mean_range() -> None:
+    """The two Vegas flows have standard errors of 3 and 4 pkt/s, and their mean one of 5/2."""
+    s = scenario({**VEGAS, "count": 2}, {"law": "reno"})
+    fluid = Prediction(
+        "fluid", s, np.array([100.0, 300.0, 500.0]), throughput_se=np.array([3.0, 4.0, 6.0])
+    )
+    spans = np.array([[100.0, 180.0], [200.0, 320.0], [580.0, 700.0]])
+    bands = Prediction("bands", s, np.array([150.0, 250.0, 600.0]), throughput_range=spans)
+    ax = plots.throughput_bars([fluid, bands]).axes[0]
+    bars = [each for each in ax.containers if isinstance(each, BarContainer)]
+    errors = [each for each in ax.collections if type(each) is LineCollection]
+    assert [[bar.get_height() for bar in each] for each in bars] == [[200, 500], [200, 600]]
+    ends = [[line[:, 1].tolist() for line in each.get_segments()] for each in errors]
+    assert ends == [[[195, 205], [488, 512]], [[150, 250], [580, 700]]]
+    for group in range(2):  # the two bars touch no other, and the group's number is between them
+        places = [(each[group].get_x(), each[group].get_width()) for each in bars]
+        assert sum(x + width / 2 for x, width in places) / 2 == pytest.approx(group)
+        assert places[0][0] + places[0][1] <= places[1][0]
+        assert places[1][0] + places[1][1] < group + 0.5
 
 
 def test_base_rtts_leave_out_who_has_none() -> None:
@@ -106,6 +141,14 @@ def test_throughput_over_the_buffer_in_any_order() -> None:
     assert [ax.get_title(loc="left") for ax in fig.axes] == ["vegas", "reno"]
 
 
+def test_the_part_of_the_capacity_counts_bytes() -> None:
+    """The packets of the second group have half the scenario's size."""
+    s = scenario(VEGAS, {"law": "reno", "packet_size": "250 B"}, buffer="9 pkt")
+    vegas, reno = plots.throughput_over_buffer(Prediction("fluid", s, np.array([540, 540.0]))).axes
+    assert lines(vegas)["fluid"].tolist() == [[9, 0.5]]
+    assert lines(reno)["fluid"].tolist() == [[9, 0.25]]
+
+
 def test_class_shares_with_and_without_rd() -> None:
     def case(n_rate: int, discipline: str, rates: list[float], model: str) -> Prediction:
         s = scenario({"law": "newreno", "count": n_rate}, VEGAS, queue={"discipline": discipline})
@@ -117,6 +160,14 @@ def test_class_shares_with_and_without_rd() -> None:
     assert lines(upper)["RD equations, RD: rate class"].tolist() == [[1, 1], [2, 1]]
     np.testing.assert_allclose(lines(upper)["ns-2, no RD: delay class"], [[1, 0.1]])
     np.testing.assert_allclose(lines(lower)["ns-2, no RD: delay / rate"], [[1, 54 / 1026]])
+    assert lower.get_yscale() == "log"  # the quotients are 1 and 1/19
+    assert plots.class_shares(rd).axes[1].get_yscale() == "linear"
+    for ax in (upper, lower):  # hollow markers without RD
+        hollow = {c[0].get_markerfacecolor() for c in ax.containers}
+        filled = {line.get_markerfacecolor() for line in ax.lines if "RD:" in line.get_label()}
+        assert hollow == {"white"}
+        assert filled
+        assert "white" not in filled
     alone = Prediction("fluid", scenario(VEGAS), np.array([1080.0]))
     with pytest.raises(ValueError, match=r"^models, measured: .*no flow of class rate"):
         plots.class_shares([alone])
@@ -200,6 +251,14 @@ def test_errors_best_first_and_no_answer_left_out() -> None:
     np.testing.assert_allclose(dots[1], [30.0, 10.0])
 
 
+def test_small_errors_are_drawn_at_the_axis_and_the_bar_is_at_the_mean() -> None:
+    fig = plots.model_errors({"fluid": [1e-5, 0.1, 0.5], "red": [1e-6]})
+    red, fluid = (fig.axes[0].lines[i : i + 2] for i in (0, 2))
+    assert fluid[0].get_xdata().tolist() == [0.01, 10.0, 50.0]  # percent
+    np.testing.assert_allclose(fluid[1].get_xdata(), (0.001 + 10.0 + 50.0) / 3.0)
+    assert red[1].get_xdata().tolist() == [0.01, 0.01]
+
+
 def sawtooth(flows: int = 1, rtt: float = 0.2) -> xr.Dataset:
     """Windows that grow by 1 per sample from 20 to 40 and fall to 20; the queue is half of it."""
     time = 0.1 * np.arange(400)
@@ -232,6 +291,38 @@ def test_windows_and_their_mini_cycles() -> None:
     assert len(plots.windows(data, cycles=0).axes) == 2  # no column of cycles
     coarse = sawtooth(rtt=0.19)  # more than half of it lies between samples
     assert len(plots.windows(coarse, cycles=3).axes) == 2
+
+
+def test_the_second_column_is_of_the_last_cycles() -> None:
+    """It begins and ends 5 % of its length before and after them, here 0.315 s."""
+    data = sawtooth().isel(time=slice(0, 390))  # falls at multiples of 2.1 s, the last at 37.8 s
+    x = lines(plots.windows(data, cycles=3).axes[1])["f0"][:, 0]
+    assert x[[0, -1]] == pytest.approx([31.2, 38.1])
+    for falls, axes in ((6, 2), (7, 4)):  # none if there are at most six falls
+        fewer = data.isel(time=slice(0, 21 * falls + 1))
+        assert len(plots.windows(fewer, cycles=3).axes) == axes
+
+
+def test_a_flow_that_has_not_started_has_no_window() -> None:
+    data = sawtooth(2)
+    data["window"].values[:100, 1] = 0.0
+    drawn = lines(plots.windows(data, cycles=0).axes[0])
+    assert np.isnan(drawn["f1"][:100, 1]).all()
+    np.testing.assert_array_equal(drawn["f1"][100:], drawn["f0"][100:])
+
+
+@pytest.mark.parametrize(("loses", "last"), [([0], 20.3), ([0, 1], 20.0)])
+def test_losses_of_several_flows_are_one_within_the_longest_of_their_rtts(
+    loses: list[int], last: float
+) -> None:
+    """The flows have RTTs of 0.2 and 0.4 s. Both lose packets until 20.0 s, and some at 20.3 s."""
+    data = sawtooth(2)
+    data["rtt"].values[:, 1] = 0.4
+    data["lost"].values[:] = (np.arange(400)[:, None] >= [50, 100, 200]).sum(axis=1)[:, None]
+    data["lost"].values[203:, loses] += 1
+    fig = plots.windows(data, cycles=1)
+    found = [line.get_xdata()[0] for line in fig.axes[1].lines if line.get_linestyle() == ":"]
+    assert found[-1] == pytest.approx(last)
 
 
 def test_a_flow_whose_name_begins_with_an_underscore_is_in_the_legend() -> None:
@@ -434,6 +525,34 @@ def test_the_share_of_a_single_group_is_no_picture_of_a_sweep() -> None:
     data = vm.sweep(same, {"link.buffer": [10, 20]}, "equilibrium")
     (ax,) = plots.sweep(data).axes
     assert ax.get_ylabel() == "part of the capacity that is used"
+
+
+def test_the_load_in_the_picture_of_a_sweep_is_that_of_the_first_link() -> None:
+    same = vm.Scenario(SWEPT.links, [vm.Flow("vegas", "80 ms", count=2)])
+    data = vm.sweep(same, {"link.buffer": [10, 20]}, "equilibrium")
+    both = data.reindex(link=[*data["link"].values, "idle"], fill_value=0.0)
+    (drawn,) = lines(plots.sweep(both).axes[0]).values()
+    assert drawn[:, 1].tolist() == [1.0, 1.0]
+
+
+def test_the_title_of_a_sweep_says_which_part_of_the_groups_is_drawn() -> None:
+    flows = [vm.Flow("vegas", "80 ms", f"v{i}", start=f"{i} s") for i in range(9)]
+    data = vm.sweep(vm.Scenario(SWEPT.links, flows), {"link.buffer": [200, 300]}, "arrivals")
+    for group, drawn, part in ((None, 8, True), ("v8", 1, False)):
+        (ax,) = plots.sweep(data, group).axes
+        assert len(lines(ax)) == drawn
+        assert ("8 of 9 groups" in ax.get_title(loc="left")) == part
+
+
+def test_the_colours_of_ratios_end_at_a_hundred_and_starts_are_in_seconds() -> None:
+    values, start = [[0.5, 2.0], [8.0, 1000.0]], ("x", [1.0, 2.0], {"units": "s"})
+    ratios = xr.DataArray(values, {"y": [1, 2], "flow.a.start": start}, ("y", "x"), name="ratio")
+    ratios = ratios.swap_dims(x="flow.a.start")
+    for panel, largest in ((ratios, 100.0), (ratios.where(ratios < 100.0), 8.0)):
+        fig = plots.heat([panel], ["all"], ["start"], title="", shown="", up="")
+        mesh = fig.axes[0].collections[0]
+        assert (mesh.norm.vmin, mesh.norm.vmax) == pytest.approx((1.0 / largest, largest))
+    assert [tick.get_text() for tick in fig.axes[0].get_xticklabels()] == ["1", "2"]
 
 
 def test_a_sweep_of_two_fields_is_a_map_of_the_first_group() -> None:
