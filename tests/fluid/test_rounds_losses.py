@@ -15,10 +15,19 @@ from vegasmodel.engines.rounds.acks import add_hole, fill_holes
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import grow, window
+from vegasmodel.engines.rounds.losses import _receive
 from vegasmodel.engines.rounds.random_drops import draw_next_loss, random_drops
 from vegasmodel.engines.rounds.run import Simulation, run
 from vegasmodel.engines.rounds.scoreboard import forgotten
-from vegasmodel.engines.rounds.state import COLUMNS, FLOW, LINK, array
+from vegasmodel.engines.rounds.state import (
+    COLUMNS,
+    FLOW,
+    LINK,
+    LOST_AGAIN,
+    NOT_RESENT,
+    RECOVERY,
+    array,
+)
 from vegasmodel.engines.rounds.timer import back_off, restart_timer
 from vegasmodel.engines.starts import start_times
 from vegasmodel.laws import find
@@ -336,6 +345,34 @@ def test_packets_that_arrive_inside_a_range_leave_the_forgotten_ones_behind_it()
     fill_holes(f, holes, 4.0, 2.0, 0.0)
     assert holes[:3, :2].tolist() == [[0.0, 4.0], [6.0, 10.0], [20.0, 25.0]]
     assert [forgotten(f, holes, k) for k in range(3)] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "found_lost"),
+    [
+        ([(20.0, 1.0)], [True]),  # a packet that is sent for the first time
+        ([(10.0, 4.0), (14.0, 1.0)], [False, True]),  # the fifth later retransmission
+    ],
+)
+def test_which_arrival_tells_ns2s_cubic_that_a_retransmission_is_lost(
+    arrivals: list[tuple[float, float]], found_lost: list[bool]
+) -> None:
+    """scoreboard1.cc: a later first transmission, or GetRtx() + (3 + 1) < acked_rtx_id_.
+
+    Packets 0, 1 and 10 to 15 are missing, and have been sent again in this order. Packets 0 and 1
+    are lost again.
+    """
+    record, holes = np.zeros(1, FLOW), np.zeros((8, COLUMNS))
+    f = record[0]
+    mechanisms(find("cubic"), STACKS["ns2"], f)
+    for first, missing in ((0.0, 2.0), (10.0, 6.0)):  # of ten packets each
+        add_hole(f, holes, first, missing, 0.0)
+        fill_holes(f, holes, first + missing, 10.0 - missing, 0.0)
+    f["phase"], f["pipe"] = RECOVERY, 12.0
+    holes[0, NOT_RESENT], holes[1, NOT_RESENT], holes[0, LOST_AGAIN] = 2.0, 16.0, 1.0
+    for (first, packets), lost in zip(arrivals, found_lost, strict=True):
+        assert _receive(f, holes, first, packets, 1.0) == packets
+        assert (holes[0, NOT_RESENT], f["pipe"]) == ((0.0, 10.0) if lost else (2.0, 12.0))
 
 
 def test_packets_that_are_lost_twice_are_not_acknowledged() -> None:
