@@ -51,6 +51,14 @@ def test_no_more_packets_are_counted_than_the_link_can_send(
     invariants.check(found)
 
 
+@pytest.mark.parametrize("variant", ["ns2", "linux"])
+def test_a_flow_that_is_shorter_than_its_first_window_sends_each_packet_once(variant) -> None:
+    """Its first window has room for 8 packets, and it has 5."""
+    flow = exact("reno", 0.1, variant=variant, initial_window=8, size=5)
+    flows = run(Scenario((Link(100.0, buffer=50.0),), (flow,), run=Run(5.0, 1.0))).flows
+    assert [flows[name][0] for name in ("delivered", "high", "lost")] == [5.0, 5.0, 0.0]
+
+
 @settings(deadline=None, max_examples=20, derandomize=True)
 @given(strategies.scenarios(variants=ROOMY, max_groups=1), RTTS)
 def test_a_flow_delivers_at_most_what_the_link_can_send(drawn: Scenario, rtt: float) -> None:
