@@ -55,15 +55,22 @@ def test_a_flow_without_throughput_has_no_share_but_the_others_have() -> None:
     assert nobody.shares == {"vegas": None, "<b>": None}
 
 
-def test_a_prediction_has_the_standard_errors_of_its_shares() -> None:
-    """Without run 1 the shares are 3/4 and 1/4, and without run 2 1/4 and 3/4.
-
-    By the jackknife, se^2 = (2 - 1)/2 * 2 * (1/4)^2.
-    """
+@pytest.mark.parametrize(
+    ("runs", "error"),
+    [
+        # Without run 1 the shares are 3/4 and 1/4, and without run 2 1/4 and 3/4.
+        ([[1.0, 3.0], [3.0, 1.0]], np.sqrt(1 / 2 * 2 / 16)),
+        # Without one of the runs the share of Vegas is 5/8, 3/8 or 4/8.
+        ([[1.0, 3.0], [3.0, 1.0], [2.0, 2.0]], np.sqrt(2 / 3 * 2 / 64)),
+    ],
+)
+def test_a_prediction_has_the_standard_errors_of_its_shares(
+    runs: list[list[float]], error: float
+) -> None:
+    """By the jackknife, se^2 = (n - 1)/n * sum_k (T_k - mean(T))^2 for n runs."""
     pair = vm.Scenario(S.links, [vm.Flow("vegas", "80 ms"), vm.Flow("reno", "80 ms")])
-    runs = np.array([[1.0, 3.0], [3.0, 1.0]])
-    known = vm.Prediction("rounds", pair, runs.mean(axis=0), extra={"throughput_runs": runs})
-    assert known.shares_se == pytest.approx({"vegas": 0.25, "reno": 0.25})
+    known = vm.Prediction("rounds", pair, np.mean(runs, axis=0), extra={"throughput_runs": runs})
+    assert known.shares_se == pytest.approx({"vegas": error, "reno": error})
     assert dataclasses.replace(known, extra={}).shares_se == {}
     assert vm.Prediction.not_applicable("x", pair, "no").shares_se == {}
 

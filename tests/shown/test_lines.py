@@ -28,6 +28,8 @@ from vegasmodel.support.shown import Shown
         # 5 runs: the 95 % interval is 2.78 standard errors to either side
         ((87.0, 200.0, 300.0), 1.2, "all 3 flows, 1 of them only by the 95 % interval of ns2;"),
         ((86.0, 200.0, 300.0), 1.2, "outside the range of rounds for vegas[0] 86 (90..110); the"),
+        ((113.0, 200.0, 300.0), 1.2, "all 3 flows, 1 of them only by the 95 % interval of ns2;"),
+        ((114.0, 200.0, 300.0), 1.2, "outside the range of rounds for vegas[0] 114 (90..110); the"),
     ],
 )
 def test_a_comparison_says_whether_a_measurement_lies_in_the_ranges(
