@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import vegasmodel as vm
 from tests.shown.scenes import C, P, S
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.many_predictions import Predictions
+from vegasmodel.results.steady_state import LimitCycle
 
 
 def test_the_arrays_of_an_answer_are_read_only() -> None:
@@ -73,6 +76,55 @@ def test_a_prediction_has_the_standard_errors_of_its_shares(
     assert known.shares_se == pytest.approx({"vegas": error, "reno": error})
     assert dataclasses.replace(known, extra={}).shares_se == {}
     assert vm.Prediction.not_applicable("x", pair, "no").shares_se == {}
+
+
+def test_errors_of_shares_count_bytes() -> None:
+    """The packets of Reno have three times the size, so its share without one run is 9/10 or 1/2.
+
+    By the jackknife, se^2 = (2 - 1)/2 * 2 * (1/5)^2.
+    """
+    flows = [vm.Flow("vegas", "80 ms"), vm.Flow("reno", "80 ms", packet_size="1500 B")]
+    pair, runs = vm.Scenario(S.links, flows, packet_size="500 B"), [[1.0, 3.0], [3.0, 1.0]]
+    known = vm.Prediction("rounds", pair, np.mean(runs, axis=0), extra={"throughput_runs": runs})
+    assert known.shares_se == pytest.approx({"vegas": 0.2, "reno": 0.2})
+
+
+def test_a_steady_state_as_plain_data_and_as_a_table() -> None:
+    """Each number is another one, so that none can stand in the place of another."""
+    found = LimitCycle(
+        kind="periodic",
+        period=2.0,
+        overflows=3,
+        throughput=np.array([100.0, 201.0]),
+        spread=np.array([1.0, 2.0]),
+        window=np.array([11.0, 22.0]),
+        rtt_mean=np.array([0.05, 0.06]),
+        base_rtt=np.array([0.03, math.nan]),
+        queue_mean=7.0,
+        losses=np.array([4.0, 5.0]),
+        multipliers=np.array([0.5 + 0.25j]),
+        residual=0.125,
+        status="done",
+        names=("a", "b"),
+    )
+    assert found.to_json() == {
+        "kind": "periodic", "period_s": 2.0, "overflows": 3, "queue_mean_pkt": 7.0,
+        "multipliers": [[0.5, 0.25]], "residual_pkt": 0.125, "status": "done", "hint": "",
+        "flows": [
+            {"name": "a", "throughput_pps": 100.0, "throughput_se_pps": 1.0, "window_pkt": 11.0,
+             "rtt_mean_s": 0.05, "base_rtt_s": 0.03, "losses": 4.0},
+            {"name": "b", "throughput_pps": 201.0, "throughput_se_pps": 2.0, "window_pkt": 22.0,
+             "rtt_mean_s": 0.06, "base_rtt_s": None, "losses": 5.0},
+        ],
+    }  # fmt: skip
+    cells = re.findall("<td[^>]*>([^<]*)</td>", found._repr_html_())
+    assert cells[:4] == ["a", "100 ± 1", "11", "50 ms"]
+    assert cells[4:] == ["b", "201 ± 2", "22", "60 ms"]
+
+
+def test_a_range_of_one_throughput_is_not_shown() -> None:
+    narrow = dataclasses.replace(P, throughput_range=np.repeat(P.throughput[:, None], 2, axis=1))
+    assert repr(narrow) == "<Prediction rounds: vegas 150 pkt/s, <b> 300 pkt/s>"
 
 
 def test_a_sweep_gives_shares_where_a_flow_is_never_active() -> None:
