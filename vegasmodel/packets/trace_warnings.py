@@ -1,6 +1,7 @@
 """Warns if a trace and a scenario differ, or if the averages of the trace may be wrong.
 
-Each warning is an assumption that does not hold, or of which it is not known whether it holds.
+Each warning is an assumption that does not hold, or of which it is not known whether it holds. A
+function that tests an assumption returns a text: what is wrong, or an empty text.
 """
 
 from __future__ import annotations
@@ -36,22 +37,21 @@ def warnings(
     order of the scenario's flows.
     """
     scenario = pairing.scenario
-    return (
-        *_doubts(trace, scenario),
-        *_starts(pairing),
-        *_stops(pairing),
-        *_delayed_acks(pairing),
-        *_coarse(trace, scenario),
-        *_whole(trace, scenario),
-        *_known_throughput(scenario, delivered, seconds),
-    )
+    names = [member.name for member in scenario.members]
+    failing = {  # what is wrong; an empty text if nothing is
+        "same-starts": _starts(pairing),
+        "same-stops": _stops(pairing),
+        "same-delayed-acks": _delayed_acks(pairing),
+        "warm-up-left-out": _coarse(trace, scenario),
+        "whole-run": _whole(trace, scenario),
+        "known-throughput": unknown_throughputs(names, delivered, seconds),
+    }
+    found = (Assumption(name, False, detail) for name, detail in failing.items() if detail)
+    return (*_doubts(trace, scenario), *found)
 
 
-def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
-    """Warn if flows of the trace start at other times than the scenario says.
-
-    The warning is the assumption ``same-starts``, marked as not holding.  Without a reason to warn,
-    the result is empty.
+def _starts(pairing: Pairing) -> str:
+    """Say which flows of the trace start at other times than in the scenario; else an empty text.
 
     There is no warning if a flow starts in the trace at most ``SAME_START`` s earlier than in the
     scenario, or at most ``start_jitter`` + ``SAME_START`` s later.  Here ``start_jitter`` is the
@@ -60,7 +60,7 @@ def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
     """
     firsts, scenario = pairing.trace.get("first"), pairing.scenario
     if firsts is None:
-        return ()
+        return ""
     differences = []
     for member, i in zip(scenario.members, pairing.order, strict=True):
         first, start = float(firsts[i]), member.start
@@ -68,13 +68,11 @@ def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
         if member.flow.arrivals == "once" and max(late, start - first) > SAME_START:
             text = f"{member.name} starts at {start:g} s, in the trace at {first:.4g} s"
             differences.append(text)
-    if not differences:
-        return ()
-    return (Assumption("same-starts", False, few(differences, clauses=True)),)
+    return few(differences, clauses=True)
 
 
-def _stops(pairing: Pairing) -> tuple[Assumption, ...]:
-    """Warn if flows of the trace stop at other times than the scenario says, by ``SAME_STOP`` s.
+def _stops(pairing: Pairing) -> str:
+    """Say which flows of the trace stop at other times than in the scenario, by ``SAME_STOP`` s.
 
     The throughput of a flow is measured up to its ``stop``, so what the trace has of the flow after
     this time is left out. A flow that stops before the end of the warm-up has no throughput. There
@@ -83,13 +81,10 @@ def _stops(pairing: Pairing) -> tuple[Assumption, ...]:
     A flow may also stop earlier in the trace (``ends_early``). Its average then includes the time
     in which it is silent. A flow of finite size stops when it has sent all its data, so there is no
     warning about it.
-
-    The warning is the assumption ``same-stops``, marked as not holding.  Without a reason to warn,
-    the result is empty.
     """
     lasts, scenario = pairing.trace.get("last"), pairing.scenario
     if lasts is None:
-        return ()
+        return ""
     differences, ends = [], ends_early(pairing.trace)
     for member, i in zip(scenario.members, pairing.order, strict=True):
         last, stop = float(lasts[i]), min(member.stop, scenario.run.duration)
@@ -102,17 +97,11 @@ def _stops(pairing: Pairing) -> tuple[Assumption, ...]:
             text = f"{member.name} stops at {stop:g} s, in the trace at {last:.4g} s"
             text += "; what it sends after its stop is left out"
             differences.append(text)
-    if not differences:
-        return ()
-    return (Assumption("same-stops", False, few(differences, clauses=True)),)
+    return few(differences, clauses=True)
 
 
-def _delayed_acks(pairing: Pairing) -> tuple[Assumption, ...]:
-    """Warn if receivers delay their ACKs in the trace but not in the scenario, or vice versa.
-
-    The warning is the assumption ``same-delayed-acks``, marked as not holding. Without a reason to
-    warn, the result is empty.
-    """
+def _delayed_acks(pairing: Pairing) -> str:
+    """Say whose receivers delay ACKs in the trace but not in the scenario, or vice versa."""
     known, differences = ack_delays(pairing.trace), []
     for member, i in zip(pairing.scenario.members, pairing.order, strict=True):
         found = known.get(pairing.trace.flows[i])
@@ -120,16 +109,11 @@ def _delayed_acks(pairing: Pairing) -> tuple[Assumption, ...]:
             value = str(member.flow.delayed_ack).lower()
             text = f"{member.name} has delayed_ack = {value}, in the trace {found.how}"
             differences.append(text)
-    if not differences:
-        return ()
-    return (Assumption("same-delayed-acks", False, few(differences, clauses=True)),)
+    return few(differences, clauses=True)
 
 
-def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
+def _coarse(trace: Trace, scenario: Scenario) -> str:
     """Warn if an interval of the trace is too long to leave the warm-up out of the averages.
-
-    The warning is the assumption ``warm-up-left-out``, marked as not holding.  Without a reason to
-    warn, the result is empty.
 
     If the warm-up ends within an interval of the trace, the averages contain packets of the
     warm-up.  The function warns if this matters: if more than 10 % (``NEGLIGIBLE_PART``) of the
@@ -139,19 +123,18 @@ def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
     edges, warmup = trace.edges, scenario.run.warmup
     k = int(np.searchsorted(edges, warmup))
     if not 0 < k < len(edges):
-        return ()
+        return ""
     low, high = float(edges[k - 1]), float(edges[k])
     measured = min(scenario.run.duration, float(edges[-1])) - warmup
     if (
         warmup - low <= NEGLIGIBLE_PART * (high - low)
         or high - warmup <= NEGLIGIBLE_PART * measured
     ):
-        return ()
-    detail = (
+        return ""
+    return (
         f"an interval of the trace lasts from {low:.3g} to {high:.3g} s, so averages include a "
         f"part of the warm-up of {warmup:.3g} s, which the models leave out"
     )
-    return (Assumption("warm-up-left-out", False, detail),)
 
 
 def covered(trace: Trace, scenario: Scenario) -> tuple[float, float]:
@@ -171,33 +154,19 @@ def covered(trace: Trace, scenario: Scenario) -> tuple[float, float]:
     return max(run.warmup, begin), min(run.duration, end)
 
 
-def _whole(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
+def _whole(trace: Trace, scenario: Scenario) -> str:
     """Warn if the trace covers less than 90 % of the time over which the models average.
 
-    The models average from ``run.warmup`` to ``run.duration``.  The warning is the assumption
-    ``whole-run``, marked as not holding.  Without a reason to warn, the result is empty.
+    The models average from ``run.warmup`` to ``run.duration``.
     """
     run, (begin, end) = scenario.run, covered(trace, scenario)
     if end - begin >= (1.0 - NEGLIGIBLE_PART) * (run.duration - run.warmup):
-        return ()
-    detail = (
+        return ""
+    return (
         f"the trace lasts from {trace.edges[0]:.4g} to {trace.edges[-1]:.4g} s, so its averages "
         f"cover {begin:.4g} to {end:.4g} s, and the models' {run.warmup:.4g} to "
         f"{run.duration:.4g} s"
     )
-    return (Assumption("whole-run", False, detail),)
-
-
-def _known_throughput(
-    scenario: Scenario, delivered: Floats, seconds: Floats
-) -> tuple[Assumption, ...]:
-    """Warn if a flow's throughput is unknown for over 10 % of the time in which it is measured.
-
-    The warning is the assumption ``known-throughput``, marked as not holding.  Without a reason to
-    warn, the result is empty.  ``warnings`` explains ``delivered`` and ``seconds``.
-    """
-    detail = unknown_throughputs([m.name for m in scenario.members], delivered, seconds)
-    return (Assumption("known-throughput", False, detail),) if detail else ()
 
 
 def _doubts(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
