@@ -1,7 +1,5 @@
 """Helpers for several test modules."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

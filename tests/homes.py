@@ -1,7 +1,5 @@
 """A scenario that each closed form is made for."""
 
-from __future__ import annotations
-
 import vegasmodel as vm
 from tests.helpers import scenario
 

@@ -1,7 +1,5 @@
 """Basins: closed forms or symmetry give the outcomes, and probability gives their shares."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Options of benchmarks: a wrong one is refused in one line, and seeds give what they say."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import sys

@@ -1,7 +1,5 @@
 """Results are found by name; the error for a wrong name lists the names that exist."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """``compare`` if models and measurement have different variants of Vegas."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

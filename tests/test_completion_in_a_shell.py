@@ -1,7 +1,5 @@
 """A shell completes commands, names of models, fields and the like."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Sets of steady states, whose number is known from closed forms and from whole windows."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

@@ -1,7 +1,5 @@
 """After any failure: one line, a meaningful exit status, and nothing left behind."""
 
-from __future__ import annotations
-
 import errno
 import inspect
 import json

@@ -1,7 +1,5 @@
 """What ``explain`` says of models, their assumptions, laws, keys and other words."""
 
-from __future__ import annotations
-
 import json
 from inspect import signature
 from pathlib import Path

@@ -1,7 +1,5 @@
 """If an extra is missing, one line tells how to install it, before any computation."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

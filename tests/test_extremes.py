@@ -1,7 +1,5 @@
 """Scenarios at the limits of what is allowed: answered or refused, without a warning."""
 
-from __future__ import annotations
-
 import json
 import warnings
 

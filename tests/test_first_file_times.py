@@ -1,7 +1,5 @@
 """The times in a file that ``new`` writes from a trace: starts, stops and the warm-up."""
 
-from __future__ import annotations
-
 import random
 import struct
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The first files of a user: ``new``, from a trace or without, and ``inspect``."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

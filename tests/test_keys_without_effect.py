@@ -1,7 +1,5 @@
 """Tables and JSON documents name the keys of a scenario that have no effect."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Compiled functions follow changes of their sources, whatever caches and clocks say."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

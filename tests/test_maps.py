@@ -1,7 +1,5 @@
 """Ready-made maps: each can be drawn, shows its numbers, and has a text on how to read it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Code does not compare with the name of a law or a stack, but with its properties."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

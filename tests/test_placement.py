@@ -1,7 +1,5 @@
 """Where a flow's RTT is spent, what its packets weigh, and who shares a link: all by hand."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every model answers the same scenario and reports its assumptions; none guesses silently."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

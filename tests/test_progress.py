@@ -1,7 +1,5 @@
 """A long simulation shows its progress on a terminal, and only there."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import os

@@ -1,7 +1,5 @@
 """Every package shows its public names and no others, and each is documented."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import importlib

@@ -1,7 +1,5 @@
 """The files of a release agree: version, licence, papers, Python versions."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Vegas flows whose backlog stays between alpha and beta beside loss-based flows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

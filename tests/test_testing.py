@@ -1,7 +1,5 @@
 """The strategies keep the promises of their docstrings, and our answers satisfy the invariants."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Text with units in Python, buffers as times and BDPs, changed and written scenarios."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

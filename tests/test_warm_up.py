@@ -1,7 +1,5 @@
 """Whether windows reach the steady state within the warm-up: ``settles-in-time``."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Functions that are compiled as part of the function that Python calls."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import itertools

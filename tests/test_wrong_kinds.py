@@ -1,7 +1,5 @@
 """NumPy's numbers are numbers; a value of another kind than a function takes is one line."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping

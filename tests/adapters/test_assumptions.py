@@ -1,7 +1,5 @@
 """Which assumptions of a model hold in a scenario, and what it says of those that do not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The closed form ``minicycle`` of a scenario: what it computes, and what it assumes of losses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The closed form ``random-loss``: RTTs of a flow that is alone on its link."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The closed form ``rate-delay``: what its two classes need to get their rates."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

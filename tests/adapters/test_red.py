@@ -1,7 +1,5 @@
 """The closed form ``red``, and the stability at a RED queue."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

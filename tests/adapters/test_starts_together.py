@@ -1,7 +1,5 @@
 """Tests whether Vegas flows that start together measure their baseRTTs in an empty queue."""
 
-from __future__ import annotations
-
 import pytest
 
 from vegasmodel import Flow, Link, Prediction, Run, Scenario, predict

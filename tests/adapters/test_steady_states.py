@@ -1,7 +1,5 @@
 """Steady states of Vegas flows alone, as several models compute them."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests that models report the waits of senders that change the rates in ns-2."""
 
-from __future__ import annotations
-
 import pytest
 
 from vegasmodel import Flow, Link, Prediction, Run, Scenario, predict

@@ -1,7 +1,5 @@
 """A call of ``ratio``, and checks of the JSON documents that the commands print."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

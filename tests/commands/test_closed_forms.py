@@ -1,7 +1,5 @@
 """The commands ``equilibrium``, ``arrivals`` and ``rd``, each for one closed form."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The command ``compare`` with a trace and with a stored run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What holds for all commands: hostile names, wrong options, help, few imports."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """The command ``paper``: its JSON document, and the records of one verdict."""
 
-from __future__ import annotations
-
 import json
 import re
 

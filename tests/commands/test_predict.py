@@ -1,7 +1,5 @@
 """The command ``predict``: every model for a scenario file, and hints where none answers."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The command ``ratio``: flows and models without a scenario file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The commands ``simulate`` and ``convert``, also if the simulation fails."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

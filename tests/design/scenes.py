@@ -1,7 +1,5 @@
 """The scenario of the tests of ``design``, and its quantities by their definitions."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """The values that meet a bound, such as ``share:vegas>=0.3``, form intervals."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

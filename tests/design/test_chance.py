@@ -1,7 +1,5 @@
 """Runs that scatter: which values are solutions, and with which standard errors."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import math

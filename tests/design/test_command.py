@@ -1,7 +1,5 @@
 """The command ``design``: its JSON document and its text."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

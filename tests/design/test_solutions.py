@@ -1,7 +1,5 @@
 """The values that ``design`` finds meet the target, and without one it says why."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re

@@ -1,7 +1,5 @@
 """Targets: shares and ratios of groups and laws; wrong ones are refused in one line."""
 
-from __future__ import annotations
-
 import dataclasses
 from types import SimpleNamespace
 

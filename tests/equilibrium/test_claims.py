@@ -1,7 +1,5 @@
 """Every assumption that an adapter reports as holding is checked against ``fluid``."""
 
-from __future__ import annotations
-
 import collections
 
 import numpy as np

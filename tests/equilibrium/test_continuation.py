@@ -1,7 +1,5 @@
 """Branches of equilibria and their folds, against curves with known folds and against B_th."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Closed forms return JAX arrays for JAX arrays, and NumPy arrays for all else."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The mini-cycle model against its own rules: iterated, summed, and tested for invariants."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from fractions import Fraction

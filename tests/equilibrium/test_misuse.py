@@ -1,7 +1,5 @@
 """Unknown words, wrong signs and NaN: every public function names the argument in one line."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ answers.  A capture at either end holds their frames: cut, tagged, merged by the
 duplicated, or with a clock that jumps.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import random

@@ -3,8 +3,6 @@
 Each comes with the true values of its flows.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 lengths and headers between the parts, so that the edit reaches the code behind the framing.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import random

@@ -4,8 +4,6 @@ A sender with a fixed window of ``window`` packets through one bottleneck.  As s
 full, the round-trip time is ``window / rate`` and the throughput is ``rate``.
 """
 
-from __future__ import annotations
-
 import functools
 import io
 import json

@@ -1,7 +1,5 @@
 """A scenario, a prediction and a comparison that are shown in the tests."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What results hold as data: shares, runs, frames, datasets, plain data."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """Scenarios and results in a line, as text and in a notebook."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

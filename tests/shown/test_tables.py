@@ -1,7 +1,5 @@
 """The tables that commands print: rows, columns, widths, standard errors."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

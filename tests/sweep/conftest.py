@@ -1,7 +1,5 @@
 """A folder with the scenario of these tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

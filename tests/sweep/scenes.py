@@ -1,7 +1,5 @@
 """The scenario of the tests of ``sweep``, and the fields that vary."""
 
-from __future__ import annotations
-
 import vegasmodel as vm
 from tests.helpers import MIXED
 

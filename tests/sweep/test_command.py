@@ -1,7 +1,5 @@
 """What the command ``sweep`` prints."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

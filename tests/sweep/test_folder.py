@@ -1,7 +1,5 @@
 """The stored results of a sweep: killed and run again, on a full disk, by several processes."""
 
-from __future__ import annotations
-
 import errno
 import filecmp
 import json

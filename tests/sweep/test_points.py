@@ -1,7 +1,5 @@
 """Each point of a sweep has what ``predict`` gives for its scenario, made by hand."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import nullcontext

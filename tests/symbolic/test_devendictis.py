@@ -1,7 +1,5 @@
 """`devendictis`: derived formulas against printed ones, and both against the numeric model."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
