@@ -1,7 +1,5 @@
 """A link with a queue RED and flows at it, for tests that let single packets arrive by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A Vegas flow that starts after a loss-based flow: ``fluid`` knows its baseRTT only roughly."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The simulator ``rounds``: invariants over random scenarios, and cases with a known answer."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

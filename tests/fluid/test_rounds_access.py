@@ -1,7 +1,5 @@
 """Slow access links in the simulator ``rounds``: queues at the sender and at the receiver."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

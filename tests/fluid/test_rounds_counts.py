@@ -4,8 +4,6 @@ It moves several packets by one event. So a boundary of the measured time, such 
 warm-up, may fall between the packets of one event.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

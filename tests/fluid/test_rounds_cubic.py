@@ -1,7 +1,5 @@
 """CUBIC in ``rounds``, which runs ``tcp_cubic.c``: that of Linux 6.1, and for ns-2 that of 2.6."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The steady state of ``rounds`` against long runs of the same simulator, and its consistency."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

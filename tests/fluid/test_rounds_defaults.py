@@ -1,7 +1,5 @@
 """ns-2 2.35's own defaults: small cases by hand from tcp.cc and tcp-newreno.cc, and ns-2 runs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

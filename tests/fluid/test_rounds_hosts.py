@@ -4,8 +4,6 @@ Values called ns-2's are means of 5 runs of 200 s with starts jittered by up to 
 default wait of the senders (``benchmarks/accuracy_hosts.py``).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

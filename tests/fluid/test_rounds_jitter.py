@@ -4,8 +4,6 @@ Expected values are those of ns-2, where the wait is `overhead_` of the TCP agen
 standard errors of 5 to 8 runs.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

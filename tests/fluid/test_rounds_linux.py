@@ -1,7 +1,5 @@
 """``rounds`` against runs of the Linux kernel whose start times are known."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Losses and timers of ``rounds``: against stored ns-2 runs and by hand."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """``rounds`` with paths over several queues: invariants, and cases with a known answer."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """``rounds`` against runs of the Linux kernel, ns-2, and closed forms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import brentq

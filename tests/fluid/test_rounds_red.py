@@ -1,7 +1,5 @@
 """RED in ``rounds``: by hand against ns-2's queue/red.cc, and against runs of ns-2."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numba

@@ -1,7 +1,5 @@
 """How many runs a default answer takes, and how long they are."""
 
-from __future__ import annotations
-
 import dataclasses
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Arrivals at the very instant of a departure, which ns-2 handles in the order of scheduling."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """Rate-Delay services in ``rounds``, whose two classes send their packets in turn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Windows and ACKs of one flow in `rounds`, by hand from the sources of ns-2 and of Linux."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 By hand against ns-2's tcp-newreno.cc and tcp-vegas.cc, and against runs of ns-2.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

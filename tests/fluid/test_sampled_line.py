@@ -1,7 +1,5 @@
 """Linux's TCP in ``fluid``: the order of packets at a full queue, and round trips of few ACKs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Throughputs if one RTT exceeds the others by less than a packet's transmission time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Laws of the user in the sampled form of ``fluid``: their TCP gives them slow start and timers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Which flow loses at a full buffer, if RTTs differ or are equal: ``fluid`` beside ns-2."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What RED drops in ``fluid``: by hand against ns-2's queue/red.cc, and against runs of ns-2."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

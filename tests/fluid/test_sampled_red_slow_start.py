@@ -3,8 +3,6 @@
 By hand against ns-2's queue/red.cc, and against runs of ns-2.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Flows that start while the buffer is full: ``fluid`` beside ns-2."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Flows that wait for their retransmission timers: ``fluid`` beside ns-2."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Vegas flows alone on a link, or beside a loss-based flow: ``fluid`` beside ns-2."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

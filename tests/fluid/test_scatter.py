@@ -1,7 +1,5 @@
 """What ``fluid`` says where starts and losses decide, beside what ns-2 measured there."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A simulator's state as a row of numbers, according to the kinds of its fields."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Trains of packets that meet at a queue while the windows do not fill the link."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

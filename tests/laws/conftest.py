@@ -1,7 +1,5 @@
 """The laws that every test of this folder may name."""
 
-from __future__ import annotations
-
 import pytest
 
 import vegasmodel as vm

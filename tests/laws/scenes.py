@@ -1,7 +1,5 @@
 """Two flows with two laws over one link, and what they get."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import vegasmodel as vm

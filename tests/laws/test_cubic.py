@@ -1,7 +1,5 @@
 """CUBIC: RFC 9438, the kernel's and ns-2's CUBIC, and what the simulators give it."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Delay-based laws of users in ``fluid``: they have no mechanisms of Vegas, as in ``rounds``."""
 
-from __future__ import annotations
-
 import pytest
 
 import vegasmodel as vm

@@ -1,7 +1,5 @@
 """The digest of a law: it changes with what the law does, and with nothing else."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

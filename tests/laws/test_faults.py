@@ -1,7 +1,5 @@
 """A law of a user that fails, or grows without bound: what the answer and the error say."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import re

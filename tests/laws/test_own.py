@@ -1,7 +1,5 @@
 """A law that a user registers, against the same law of the package."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

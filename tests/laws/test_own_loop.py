@@ -1,7 +1,5 @@
 """Laws of a user that move the window up and down, because they learn of the queue a round late."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import brentq

@@ -1,7 +1,5 @@
 """The registry of laws: names, files and packages that register laws, and who knows them."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import sys

@@ -1,7 +1,5 @@
 """What a function of a law may read and call, and how Numba compiles it."""
 
-from __future__ import annotations
-
 import math
 import random
 import re

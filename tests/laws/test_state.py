@@ -1,7 +1,5 @@
 """Laws that keep numbers of their own: when they change, who sees them, and what is refused."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import random
