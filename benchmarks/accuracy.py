@@ -20,8 +20,6 @@ by a random time of up to 0.5 s.  The simulator draws start times of its own (``
 because a user does not know those of a measurement either.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import time

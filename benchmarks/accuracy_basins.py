@@ -17,8 +17,6 @@ cases would differ on average, and at least one would in 18 % of campaigns.  So 
 give the probability of so many cases, and the number of cases that differ by Holm's correction.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ cases of ``SEED`` were looked at while the simulator ``rounds`` was built, the e
 more than the odd-numbered half.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 

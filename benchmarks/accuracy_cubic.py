@@ -23,8 +23,6 @@ it is the error of the utilization. The output has the rates of each case, and t
 model would have, because the means of ``rounds`` and of the measurement are of few runs.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 

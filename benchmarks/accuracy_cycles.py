@@ -7,8 +7,6 @@ the variant ns2 or linux.  For each kind of answer the table has the number of c
 error of a flow's throughput, divided by the capacity.  A case takes about 3 CPU seconds.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 from dataclasses import replace

@@ -14,8 +14,6 @@ An answer of `design` fails in each of these cases:
 ln(ns-2's quantity / the target).  The exit status is 1 if an answer fails.
 """
 
-from __future__ import annotations
-
 import argparse
 import collections
 import math

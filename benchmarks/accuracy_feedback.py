@@ -12,8 +12,6 @@ throughputs are averaged.  The column "nearer" has the number of cases in which 
 has the smaller error.  The last lines give the CPU seconds of a run of 600 s with 2 flows.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 from collections.abc import Callable

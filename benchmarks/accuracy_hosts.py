@@ -21,8 +21,6 @@ It also has the part of the error that exceeds twice the standard error of ns-2'
 "untold" has the error of a model that does not know what the kind adds, such as delayed ACKs.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 from collections.abc import Callable

@@ -50,8 +50,6 @@ the second for those that have none.  The last three columns are the parts of th
 report an effect, leave it open, or report none.
 """
 
-from __future__ import annotations
-
 import argparse
 from typing import NamedTuple
 

@@ -26,8 +26,6 @@ need time for each packet (``host_time``).  With ``--host-time`` the model gets 
 this time.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import time

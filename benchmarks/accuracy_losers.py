@@ -10,8 +10,6 @@ the random networks with two different RTTs once in ns-2. It prints which part o
 the sender had sent at the same instant as the packet before.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import tempfile

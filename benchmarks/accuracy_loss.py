@@ -15,8 +15,6 @@ Assumptions on the number of runs and on the start times do not count. ``random-
 prediction for CUBIC.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -15,8 +15,6 @@ groups' mean throughputs.  For each kind the output has the median, the root mea
 largest of these errors, the CPU time of a run of ``rounds``, and the elapsed time of a run of ns-2.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import math

@@ -30,8 +30,6 @@ Zhang, Sridharan, INFOCOM 2006).  With fewer than 12 packets queued, ns-2's wind
 packet per round trip.  By the paper it would grow faster.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import math

@@ -9,8 +9,6 @@ the laws' rates.  Of the two laws, the one with the larger error counts. ns-2 ru
 for 300 s after a warm-up of 100 s.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np

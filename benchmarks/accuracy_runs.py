@@ -3,8 +3,6 @@
 They are runs of the random networks of ``accuracy_cases``.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -15,8 +15,6 @@ rightmost characteristic root, which is the growth rate by the linearised equati
 status is 1 if the two differ in their sign.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

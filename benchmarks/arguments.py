@@ -1,7 +1,5 @@
 """Checks the numbers that the benchmarks get on the command line."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 

@@ -7,8 +7,6 @@ arrival.  The program also prints by how much the solutions miss the equation, r
 capacity: as the closed form says (``residual``), and by a sum over all flows at 10 arrivals.
 """
 
-from __future__ import annotations
-
 import math
 import time
 

@@ -8,8 +8,6 @@ median over the cases.  An answer is one evaluation of a closed form, as many ru
 were measured (5, or 20 if the runs differ), or five runs of ns-2.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 

@@ -10,8 +10,6 @@ form says that every assumption holds, its throughputs must agree with those of 
 at most 2 %.  The exit status is 1 if some prediction does not agree.
 """
 
-from __future__ import annotations
-
 import argparse
 import collections
 import sys

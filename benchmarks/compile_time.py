@@ -11,8 +11,6 @@ down, and compilation more than this loop.  ``--functions N`` lists the N functi
 longest to compile.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

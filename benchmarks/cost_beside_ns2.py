@@ -14,8 +14,6 @@ compiled before the first case.  For each kind and for all cases, the table has 
 largest ratio of the times, ``rounds`` over ns-2; and the median ratio for one run of ``rounds``.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import time

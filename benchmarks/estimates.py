@@ -8,8 +8,6 @@ last line of a case has the throughput error (NRMSE) of ``rounds``, with the tru
 the estimates.
 """
 
-from __future__ import annotations
-
 import copy
 import sys
 import tempfile

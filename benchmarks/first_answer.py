@@ -16,8 +16,6 @@ environment in which the other version is installed.  The table then also has th
 interpreter.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -9,8 +9,6 @@ the simulated time of all its flows, in flow-seconds, divided by the CPU time pe
 line has the speed by wall time. Some lines end with our goal for their value.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -8,8 +8,6 @@ retransmitted must be exact if the capture shows them; otherwise the reader may 
 they are unknown.  If a capture is read wrongly, its seed is printed, and the exit status is 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import collections
 import random

@@ -6,8 +6,6 @@ The compiled reader of ns-2's traces runs as plain Python here.  So atheris sees
 Python reports every index outside an array.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

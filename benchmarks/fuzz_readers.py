@@ -19,8 +19,6 @@ that process counts.  Memory that is not freed is measured for each batch; more 
 wrong, too.
 """
 
-from __future__ import annotations
-
 import argparse
 import codecs
 import collections
@@ -85,7 +83,7 @@ class Count:
     kept: int = 0  # kB that a process holds more than before its first input
     megabytes: int = 0  # inputs of more than half of one
 
-    def add(self, other: Count) -> None:
+    def add(self, other: "Count") -> None:
         """Add the counts of ``other``."""
         self.outcomes.update(other.outcomes)
         self.slowest = max(self.slowest, other.slowest)

@@ -9,8 +9,6 @@ over-estimates of baseRTT are 0.  In a third of the networks some rows of the ro
 copies of others or the sum of all.  The exit status is 1 if a network has no certificate.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 

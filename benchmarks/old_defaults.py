@@ -11,8 +11,6 @@ The second table has the ratio of Vegas's throughput to Reno's on the link of `d
 several buffers, with the old value of useHeaders_ and with that of ns-2 2.35.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -7,8 +7,6 @@ Ethernet, IP and TCP for pcap.  Each reading is a process of its own, so that it
 measured; times are CPU seconds.  The files are generated and deleted afterwards.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import subprocess

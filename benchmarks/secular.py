@@ -8,8 +8,6 @@ add up to the capacity c: sum of alpha/(q - x) = c.  A flow over-estimates its b
 to 50 digits with ``decimal``.  ``--jax`` compares the JAX path with the NumPy path.
 """
 
-from __future__ import annotations
-
 import argparse
 import decimal
 import time

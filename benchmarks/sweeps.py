@@ -8,8 +8,6 @@ of ``fluid`` (60 s, two flows) in 2 minutes; 10,000 runs of ``rounds`` in 10 min
 them.  The code is compiled before the clock starts.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import resource
