@@ -14,8 +14,6 @@ simulators again.  Each paper has a package, named by the paper's key:
 Scenario files lie beside the records that use them.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterable
 

@@ -6,8 +6,6 @@ a model's prediction of the same scenarios instead.  So the printed value can be
 values from a closed form, from the simulators ``fluid`` and ``rounds``, and from ns-2.
 """
 
-from __future__ import annotations
-
 import concurrent.futures
 import contextlib
 import dataclasses

@@ -4,8 +4,6 @@ A record compares a value that a paper prints with ours.  It is discrepant if th
 the evidence shows that the printed one is wrong.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections import Counter

@@ -4,8 +4,6 @@ So rates, RTT and queue of sources with given windows are found by counting, wit
 the papers.  Records compare the papers' formulas with these counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

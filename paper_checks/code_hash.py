@@ -5,8 +5,6 @@ version of Python may give the nodes of the tree more fields, which are empty fo
 versions can run.  So fields that are empty do not enter the hash.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import sys

@@ -4,8 +4,6 @@ An item is a table, a figure or a section of a paper.  The file has the first of
 the item's records run; ``python -m paper_checks.scenes`` writes all of them.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -8,8 +8,6 @@ its stored run is found.
 Each field of a scenario has a rule, which also writes its value as a text, a number or a table.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ of Greek letters become letters, and indices become subscripts.  The equations c
 derivations.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from dataclasses import dataclass

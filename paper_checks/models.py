@@ -10,8 +10,6 @@ least mean error comes first.  Each row names the model's assumption that fails 
 family's scenarios.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import sys

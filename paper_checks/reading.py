@@ -4,8 +4,6 @@
 ``vegasmodel paper --item TEXT`` prints those whose item has the text, such as "equation 5".
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Sequence

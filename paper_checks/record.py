@@ -11,8 +11,6 @@ are dropped.
 KEY again.  It prints the measurements and whether each item agrees with them, and stores nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

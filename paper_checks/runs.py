@@ -5,8 +5,6 @@ a stored result never answers for another scenario.  For scenarios with many flo
 group are stored.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -6,8 +6,6 @@ An item is the beginning of its records' names: "table 3", "figure 4", "section 
 scenarios are stored.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

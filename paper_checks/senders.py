@@ -5,8 +5,6 @@ and the defaults of ns-2 at its time.  ``law`` is the congestion control of one 
 ``base``, which we then run alone.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

@@ -10,8 +10,6 @@ two standard errors of the difference from the paper's value or mean.  In each c
 is at most ``LARGEST_TOLERANCE`` times the printed value, but at least the rounding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ A check is a printed value of a paper beside ours, with a verdict on how they co
 paper_checks.summary`` prints the numbers of verdicts by paper as a Markdown table.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

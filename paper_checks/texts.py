@@ -6,8 +6,6 @@ there.  Claims that we state in our own words ("Vegas never loses") cannot be lo
 records are counted.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import sys

@@ -4,8 +4,6 @@ The shared link goes from the router R1 to the router R2, and each source has li
 before and after it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from vegasmodel.scenario import Link, Scenario

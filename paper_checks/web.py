@@ -8,8 +8,6 @@ comments or docstrings does not count.  ``--check`` exits with 1 if the predicti
 earlier version.
 """
 
-from __future__ import annotations
-
 import argparse
 import concurrent.futures
 import json

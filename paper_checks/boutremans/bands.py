@@ -5,8 +5,6 @@ equations bound the windows and the rates in them.  Each of them has a record, w
 printed value with ours.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from paper_checks.boutremans.scenes import CAPACITY, SMALL_BUFFERS, finite, joining

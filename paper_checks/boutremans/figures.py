@@ -5,8 +5,6 @@ equilibrium.  A later source gets more, because it counts the queueing delay tha
 propagation delay.
 """
 
-from __future__ import annotations
-
 from paper_checks.boutremans import rule
 from paper_checks.boutremans.scenes import one_by_one
 from paper_checks.boutremans.simulations import ALPHAS

@@ -11,8 +11,6 @@ changes its window by one packet (or by another step) or not at all.  ns-2 round
 compares it with the thresholds; here this is an option.
 """
 
-from __future__ import annotations
-
 import heapq
 from dataclasses import dataclass
 from functools import cache

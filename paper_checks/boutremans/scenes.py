@@ -3,8 +3,6 @@
 The records run them in ns-2, and compare the results with those of the paper.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from pathlib import Path

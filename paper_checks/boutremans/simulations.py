@@ -12,8 +12,6 @@ has the results of the others.  If another value agrees with the print and 9.5 m
 the record is blocked.  The argument ``noise`` is this standard deviation in s.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial

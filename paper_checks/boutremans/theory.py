@@ -10,8 +10,6 @@ from the premises in another way: the rule is iterated, the equation is solved b
 solutions are differentiated numerically.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

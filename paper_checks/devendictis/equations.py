@@ -10,8 +10,6 @@ mini-cycles or over circulating packets, an iterated rule, or a root found by Br
 uses none of the package's formulas.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ the capacity in pkt/s.  ``form`` chooses between the printed equations of the mo
 we derived.  A result is left open if it depends on something that the paper does not state.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from paper_checks.checks import Found, Record, by_theory, in_every_case

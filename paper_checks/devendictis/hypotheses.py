@@ -5,8 +5,6 @@ T is the RTT without queueing in s, which the paper does not state, B the buffer
 the capacity in pkt/s.
 """
 
-from __future__ import annotations
-
 import itertools
 from functools import partial
 

@@ -4,8 +4,6 @@ T is the RTT without queueing in s, B the buffer in packets, and mu the capacity
 paper does not state T, so each claim is computed for a range of T.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from functools import cache

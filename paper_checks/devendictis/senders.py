@@ -3,8 +3,6 @@
 The records compare what the paper says about slow start and timeouts with ns-2.
 """
 
-from __future__ import annotations
-
 import itertools
 
 from paper_checks.checks import Found, Record

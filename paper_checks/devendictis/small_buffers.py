@@ -4,8 +4,6 @@ A Vegas and a Reno source share the link.  The buffers are smaller than the thre
 Vegas's window still grows at each loss.  A mini-cycle is one round trip.
 """
 
-from __future__ import annotations
-
 from scipy.optimize import brentq
 
 from paper_checks.checks import (

@@ -10,8 +10,6 @@ a and b, W_V(a), W_R(a) and W_R(b), follow from a and b as they are.  T is the R
 in s, and B the buffer in packets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

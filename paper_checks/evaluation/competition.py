@@ -5,8 +5,6 @@ records compare this with ns-2.  Buffers are in packets.  ``red`` is true for a 
 queue is DropTail.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Callable

@@ -5,8 +5,6 @@ lacks the pictures.  A law is a congestion control: Reno, SACK or Vegas.  X is t
 second source's last link, s.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 

@@ -5,8 +5,6 @@ two readings: if only one of them gives the printed value, the record stays unde
 does so for RED's settings.)
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import cast

@@ -21,8 +21,6 @@ The comments in ns-2's tcl/lib/ns-default.tcl date the changes of its defaults: 
 April 2001, and the weight on 29 December 2001.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import cast

@@ -4,8 +4,6 @@ They are variations of two scenario files, ``pair.toml`` and ``single.toml``.  X
 second source's last link.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from functools import cache
 from pathlib import Path

@@ -5,8 +5,6 @@ otherwise.  The paper does not say when the sources of table 3 start, and from w
 count.  A choice of both is called a reading; we try four.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ Each cell has a record, which compares the printed number with ns-2, or with ari
 printed numbers.  ``RECORDS`` has the records of table 3 (``table_3.py``), too.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping
 from functools import partial

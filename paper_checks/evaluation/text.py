@@ -3,8 +3,6 @@
 Each has a record, which compares the claim with ns-2 or with the paper's own tables.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 

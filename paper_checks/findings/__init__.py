@@ -5,8 +5,6 @@ picture beside it.  Every number of a page is computed here, from the stored run
 ``--live``, from new ones.
 """
 
-from __future__ import annotations
-
 import importlib
 
 from paper_checks.findings.page import Page

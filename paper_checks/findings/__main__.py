@@ -6,8 +6,6 @@ Without a NAME all pages are written, each as Markdown with a picture.  The figu
 runs of ns-2; with ``--live`` ns-2 runs again.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

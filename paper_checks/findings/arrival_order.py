@@ -5,8 +5,6 @@ ratio is the rate of the last source over that of the first.  ``alpha`` is Vegas
 packets, and beta is equal to it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from paper_checks.boutremans.figures import INTERVALS, by_rule, by_six, in_ns2, mean_and_error

@@ -6,8 +6,6 @@ that of Podlesny and Williamson, which ns-3 runs.  ns-2 lacks this router, so cl
 NewReno flow's.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from paper_checks.findings.page import Page, table

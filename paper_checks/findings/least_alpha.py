@@ -3,8 +3,6 @@
 The fair alpha is a value of alpha = beta.  Buffers are in packets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple

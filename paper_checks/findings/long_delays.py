@@ -5,8 +5,6 @@ are two connections, a shorter and a longer one: the shorter has the shorter pro
 is the delay of the longer connection's last link, in ms.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -3,8 +3,6 @@
 A finding is a conclusion of a paper that we tested.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass

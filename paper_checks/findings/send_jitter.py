@@ -4,8 +4,6 @@ In the papers senders do not wait, so phase effects may decide a result: the sam
 packet each time.  A sender that waits delays each packet by a random time, which prevents this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -3,8 +3,6 @@
 By hypothesis 5 of De Vendictis and Baiocchi both do.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 

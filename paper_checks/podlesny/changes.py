@@ -10,8 +10,6 @@ ns-3 has the paper's router; ns-2 runs RD by class-based queueing (CBQ) instead.
 kind of queue.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -4,8 +4,6 @@ Each has a record, which compares the printed value with ours.  The paper's rout
 for flows of the rate service (NewReno), D for those of the delay service (Vegas).
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 from paper_checks.checks import (

@@ -12,8 +12,6 @@ these words and names:
   ns-2 have class-based queueing (CBQ) instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple

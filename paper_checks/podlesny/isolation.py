@@ -6,8 +6,6 @@
 A stored run is found by engine and fingerprint, so it never answers for another scenario.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

@@ -9,8 +9,6 @@ in ns-3, which has the paper's router.  Otherwise they run in ns-2, where class-
 stands in for the router.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from functools import partial

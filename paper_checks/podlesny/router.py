@@ -6,8 +6,6 @@ of long-lived flows (Web flows do not count), and capacity that one class does n
 other.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from functools import cache

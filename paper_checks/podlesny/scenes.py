@@ -3,8 +3,6 @@
 ``router`` has the other scenarios.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from functools import cache
 from pathlib import Path

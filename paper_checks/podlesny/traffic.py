@@ -6,8 +6,6 @@ the paper's router.  Otherwise they run in ns-2, where class-based queueing (CBQ
 router.  ``RECORDS`` has the records of the experiments D and E (``network.py``), too.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from functools import partial
 

@@ -5,8 +5,6 @@ router before the shared link.  ``longer_first`` says whether the longer connect
 arrives at R1 before the shorter one's.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from paper_checks.checks import Found, Record, by_theory, from_printed_numbers, rises, rounding

@@ -6,8 +6,6 @@ RED.  A mix is a part of the table with a number ``n`` of flows.  x or x2 is the
 last link in ms, and sets the RTT.  The index is Jain's.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from functools import cache, partial

@@ -28,8 +28,6 @@ same last window; tests check both.  The link from R1 to R2 has a RED queue in t
 does not act there (section 3.1), so it is left out here.
 """
 
-from __future__ import annotations
-
 import heapq
 from bisect import bisect_right
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Scenarios of Tsang and Chang, for ns-2: two Vegas sources with different delays share a link."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

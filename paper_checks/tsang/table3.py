@@ -8,8 +8,6 @@ baseRTT, and the actual rate is the data sent in the round trip divided by its m
 both rates of both connections, the ratio of the two actual rates, and Jain's index of these.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import NamedTuple

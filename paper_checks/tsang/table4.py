@@ -5,8 +5,6 @@ of thresholds, such as "Vegas-1".  R1 is the router before the link that both co
 ``longer_first`` says whether the longer connection's packet is the first at R1.
 """
 
-from __future__ import annotations
-
 from functools import cache, partial
 
 import numpy as np

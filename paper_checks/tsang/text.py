@@ -4,8 +4,6 @@ Each statement has a record, which compares the printed value with ours.  x2 is 
 second connection's last link in ms.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from paper_checks.checks import (
