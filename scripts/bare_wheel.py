@@ -10,8 +10,6 @@ checkout has compiled are copied into the environment, because compiling takes a
 part of the test.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

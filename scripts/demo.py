@@ -6,8 +6,6 @@
 Change a number in the scenarios below and run it again.
 """
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

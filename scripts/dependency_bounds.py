@@ -7,8 +7,6 @@ environment.  It then runs the command lines of ``scripts/bare_wheel.py``, excep
 for a minute, and a few more, which use the compiled simulators.  This needs a network.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

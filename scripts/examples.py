@@ -7,8 +7,6 @@ to a file of its name and read.  A ``python`` block is a whole program.  A ``con
 command after a dollar sign, followed by its output.  ``--write`` puts the new output into the page.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -16,8 +16,6 @@ users a limit keeps files from growing instead.  A signal is sent only when the 
 installed its signal handlers: before that, Python itself handles the signal.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

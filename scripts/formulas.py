@@ -1,7 +1,5 @@
 """Converts formulas from TeX to MathML, which browsers display without fetching anything."""
 
-from __future__ import annotations
-
 from latex2mathml.converter import convert
 
 __all__ = ["mathml"]

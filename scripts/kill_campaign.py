@@ -9,8 +9,6 @@ files equal those of an undisturbed campaign byte for byte.  The exit status is 
 fails.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import subprocess

@@ -6,8 +6,6 @@ The folder contains ``summary.csv`` and one CSV file per run.  For each run the 
 trace as a Parquet file, and its scenario file.  It also writes the checksums of all traces.
 """
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import hashlib

@@ -8,8 +8,6 @@ is moved, so it can be read without Jupyter and without a network.  The executed
 beside the page, and `site.py` makes the gallery from it.  The files in notebooks/ do not change.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

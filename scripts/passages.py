@@ -11,8 +11,6 @@ With ``--in-place`` each passage is followed by the text in which a reader would
 of the function, the lines around the comment, or the section of the page.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import random

@@ -9,8 +9,6 @@ older is executed first.  ``--quick`` omits the errors and notebooks that are no
 site loads nothing from other servers.  The build fails on any warning of Sphinx.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import inspect

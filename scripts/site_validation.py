@@ -4,8 +4,6 @@ Answers are cached in out/validation.json until a source file of the package or 
 changes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

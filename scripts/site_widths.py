@@ -6,8 +6,6 @@ Chromium opens every page in a frame of each width and measures the width that t
 ``--pictures`` takes a picture of each PAGE at both widths instead.
 """
 
-from __future__ import annotations
-
 import functools
 import html
 import json

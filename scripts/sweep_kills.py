@@ -7,8 +7,6 @@ read, and its final files equal those of an undisturbed sweep byte for byte.  Th
 if a sweep fails.
 """
 
-from __future__ import annotations
-
 import argparse
 import filecmp
 import os
