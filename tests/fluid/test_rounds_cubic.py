@@ -8,26 +8,20 @@ import numpy as np
 import pytest
 
 from benchmarks.accuracy_cubic import GOAL, case, in_ns3
+from tests.fluid.records import sender
 from tests.helpers import as_measured, kernel_runs
 from vegasmodel.engines.rounds import bictcp
 from vegasmodel.engines.rounds.answers import answer
-from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import grow
 from vegasmodel.engines.rounds.run import run
-from vegasmodel.engines.rounds.state import FLOW
 from vegasmodel.engines.starts import start_times
-from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Link, Poisson, Red, Run, Scenario
-from vegasmodel.stacks import STACKS
 
 
 def cubic(cwnd: float, ssthresh: float, stack: str = "linux") -> Any:
     """Linux's CUBIC before its first ACK."""
-    record = np.zeros(1, FLOW)[0]
-    mechanisms(find("cubic"), STACKS[stack], record)
-    record["decrease"] = 717.0 / 1024.0
-    record["cwnd"], record["ssthresh"] = cwnd, ssthresh
+    record = sender("cubic", stack, decrease=717.0 / 1024.0, cwnd=cwnd, ssthresh=ssthresh)
     bictcp.reset(record, 0.0)
     return record
 

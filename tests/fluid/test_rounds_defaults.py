@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
+from tests.fluid.records import sender
 from tests.helpers import as_measured, exact
-from vegasmodel import stacks
 from vegasmodel.engines.rounds.answers import answer
-from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.run import run
-from vegasmodel.engines.rounds.state import FLOW, SENT
+from vegasmodel.engines.rounds.state import SENT
 from vegasmodel.engines.rounds.timer import arm, back_off, syn_acknowledged, syn_lost
-from vegasmodel.laws import find
 from vegasmodel.predictor import predict
 from vegasmodel.queues import DropTail
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
@@ -44,10 +42,7 @@ def test_headers_take_their_time() -> None:
 
 def test_the_timer_has_its_floor_before_it_is_backed_off() -> None:
     """rfc2988_: 0.2 s, doubled to 0.4; ticks of 10 ms; at most 60 s (maxrto_)."""
-    record = np.zeros(1, FLOW)
-    mechanisms(find("reno"), stacks.find("ns2", "2.35"), record)
-    f = record[0]
-    f["backoff"] = 1.0
+    f = sender("reno", "ns2", "2.35", backoff=1.0)
     syn_acknowledged(f, 0.0, 0.035)  # 3 ticks: srtt 3, deviation 1.5 ticks
     assert f["rto"] == pytest.approx(0.09)
     arm(f, 0.0)
@@ -138,10 +133,8 @@ def test_the_first_packet_of_a_short_flow(law: str, delayed: bool, size: int, do
 
 def test_after_a_lost_syn_the_first_window_is_one_packet() -> None:
     """RFC 5681 3.1; the SYN is sent again after 3 s, then after 6 s (RFC 2988 2.1 and 5.5)."""
-    record = np.zeros(1, FLOW)
-    mechanisms(find("reno"), stacks.find("ns2", "2.35"), record)
-    f = record[0]
-    f["backoff"], f["rto"], f["cwnd"], f["ssthresh"] = 1.0, f["first_rto"], 2.0, 20.0
+    f = sender("reno", "ns2", "2.35", backoff=1.0, cwnd=2.0, ssthresh=20.0)
+    f["rto"] = f["first_rto"]
     assert [syn_lost(f), syn_lost(f)] == [3.0, 6.0]
     assert (f["cwnd"], f["ssthresh"]) == (1.0, 2.0)  # bugfix_ss_
 

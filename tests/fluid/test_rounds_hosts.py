@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.fluid.records import sender
 from tests.helpers import as_measured, exact
 from vegasmodel.engines.rounds.acks import add_hole, fill_holes
 from vegasmodel.engines.rounds.answers import answer
@@ -40,10 +41,7 @@ def test_the_ack_of_a_single_packet_waits(variant: str, pause: float) -> None:
 
 def test_linux_adapts_the_pause_of_an_ack() -> None:
     """By hand from tcp_event_data_recv and tcp_delack_timer_handler, in ticks of 4 ms."""
-    record = np.zeros(1, FLOW)
-    mechanisms(find("reno"), STACKS["linux"], record)
-    f = record[0]
-    f["delayed_ack"], f["receiver_rtt"] = True, 0.05  # RTO: 0.05 + 0.2 s, 63 ticks
+    f = sender("reno", "linux", delayed_ack=True, receiver_rtt=0.05)  # RTO: 0.05 + 0.2 s, 63 ticks
 
     def after(gap: float) -> float:
         now = float(f["heard_at"]) + gap

@@ -7,20 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.fluid.records import sender
 from tests.helpers import exact, kernel_runs
 from vegasmodel.engines.rounds.answers import answer
-from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import retransmission_timeout
 from vegasmodel.engines.rounds.rules import rule
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW, OPEN, RECOVERY, SENT
 from vegasmodel.engines.rounds.timer import expiry, syn_acknowledged
 from vegasmodel.engines.starts import start_times
-from vegasmodel.laws import find
 from vegasmodel.laws.vegas import decide_whole
 from vegasmodel.packets import reference
 from vegasmodel.scenario import Flow, Link, Run, Scenario, load
-from vegasmodel.stacks import STACKS
 from vegasmodel.status import Status
 
 ROOT = Path(__file__).parents[2]
@@ -95,11 +93,9 @@ def test_rack_waits_for_a_quarter_of_the_least_rtt() -> None:
 
 def test_vegas_leaves_the_count_of_acks_alone() -> None:
     """Vegas's own decision takes a packet off the window; ACKs counted at 3 packets count at 2."""
-    record = np.zeros(1, FLOW)
-    mechanisms(find("vegas"), STACKS["linux"], record)
-    flow = record[0]
-    flow["alpha"], flow["beta"] = 1.0, 3.0
-    flow["cwnd"], flow["ssthresh"], flow["base"], flow["rtt_min"] = 3.0, 2.0, 0.03, 0.24
+    flow = sender(
+        "vegas", "linux", alpha=1.0, beta=3.0, cwnd=3.0, ssthresh=2.0, base=0.03, rtt_min=0.24
+    )
     for count, window in ((1.0, 3.0), (3.0, 2.0), (1.0, 3.0)):
         flow["rtt_count"] = count
         rule(decide_whole)(flow, 1.0)
@@ -108,10 +104,7 @@ def test_vegas_leaves_the_count_of_acks_alone() -> None:
 
 def test_vegas_counts_packets_where_an_ack_speaks_for_two() -> None:
     """tcp_cong_avoid_ai adds ``acked``: a window of 4 grows after two round trips, not four."""
-    record = np.zeros(1, FLOW)
-    mechanisms(find("vegas"), STACKS["linux"], record)
-    flow = record[0]
-    flow["cwnd"], flow["ssthresh"], flow["rtt_count"] = 4.0, 2.0, 2.0
+    flow = sender("vegas", "linux", cwnd=4.0, ssthresh=2.0, rtt_count=2.0)
     for window in (4.0, 5.0, 5.0, 5.0, 6.0):
         rule(decide_whole)(flow, 2.0)
         assert flow["cwnd"] == window
@@ -123,10 +116,7 @@ def test_acks_counted_at_a_larger_window_add_one_packet() -> None:
     3 ACKs are counted, and the window has been cut to 2. The next ACK adds one packet, although 4
     ACKs are enough for two, and begins a new count. The third ACK of this count adds the next one.
     """
-    record = np.zeros(1, FLOW)
-    mechanisms(find("vegas"), STACKS["linux"], record)
-    flow = record[0]
-    flow["cwnd"], flow["ssthresh"], flow["rtt_count"], flow["cwnd_cnt"] = 2.0, 2.0, 2.0, 3.0
+    flow = sender("vegas", "linux", cwnd=2.0, ssthresh=2.0, rtt_count=2.0, cwnd_cnt=3.0)
     for window in (3.0, 3.0, 4.0):
         rule(decide_whole)(flow, 1.0)
         assert flow["cwnd"] == window
@@ -143,11 +133,10 @@ def test_when_vegas_shrinks_its_window_ssthresh_is_below_it(
 
     At twice the baseRTT, an empty path holds 5 of 10 packets. Slow start ends with 5 and one more.
     """
-    record = np.zeros(1, FLOW)
-    mechanisms(find("vegas"), STACKS["linux"], record)
-    flow = record[0]
-    flow["alpha"], flow["beta"], flow["gamma"], flow["rtt_count"] = 1.0, 3.0, 1.0, 3.0
-    flow["cwnd"], flow["ssthresh"], flow["base"], flow["rtt_min"] = 10.0, ssthresh, 0.1, 0.2
+    flow = sender(
+        "vegas", "linux", alpha=1.0, beta=3.0, gamma=1.0, rtt_count=3.0, cwnd=10.0,
+        ssthresh=ssthresh, base=0.1, rtt_min=0.2,
+    )  # fmt: skip
     rule(decide_whole)(flow, 1.0)
     assert (flow["cwnd"], flow["ssthresh"]) == (window, after)
 
@@ -169,23 +158,20 @@ def test_linux_cuts_once_if_a_timeout_follows_a_cut(
 
     The window is 20 packets, and ssthresh is 15.
     """
-    record = np.zeros(1, FLOW)
-    mechanisms(find("reno"), STACKS[stack], record)
-    flow = record[0]
-    flow["cwnd"], flow["ssthresh"], flow["max_window"] = 20.0, 15.0, math.inf
-    flow["high"], flow["phase"], flow["rto"] = 20.0, RECOVERY if recovery else OPEN, 1.0
-    flow["timed_out"], flow["backoff"] = int(second), 2.0 if second else 1.0
+    flow = sender(
+        "reno", stack, cwnd=20.0, ssthresh=15.0, max_window=math.inf, high=20.0, rto=1.0,
+        phase=RECOVERY if recovery else OPEN, timed_out=second, backoff=2.0 if second else 1.0,
+    )  # fmt: skip
     retransmission_timeout(flow, 5.0)
     assert (flow["cwnd"], flow["ssthresh"]) == (1.0, ssthresh)
 
 
 def test_the_first_rtt_gives_a_timeout_of_three_rtts() -> None:
     """RFC 6298, 2.2: the handshake takes R, so RTTVAR is R/2, and the timeout R + 4 RTTVAR."""
-    record = np.zeros(1, FLOW)
-    mechanisms(find("reno"), STACKS["linux"], record)
-    syn_acknowledged(record[0], 0.0, 0.3)
-    assert record[0]["rto"] == pytest.approx(0.9)
-    assert record[0]["min_rtt"] == 0.3
+    f = sender("reno", "linux")
+    syn_acknowledged(f, 0.0, 0.3)
+    assert f["rto"] == pytest.approx(0.9)
+    assert f["min_rtt"] == 0.3
 
 
 @pytest.mark.parametrize(

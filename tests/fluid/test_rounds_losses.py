@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
+from tests.fluid.records import sender
 from tests.helpers import exact
 from vegasmodel.engines.rounds.acks import add_hole, fill_holes
 from vegasmodel.engines.rounds.answers import answer
-from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import grow, window
 from vegasmodel.engines.rounds.losses import _receive
 from vegasmodel.engines.rounds.random_drops import draw_next_loss, random_drops
@@ -28,9 +28,7 @@ from vegasmodel.engines.rounds.state import (
 )
 from vegasmodel.engines.rounds.timer import back_off, restart_timer
 from vegasmodel.engines.starts import start_times
-from vegasmodel.laws import find
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
-from vegasmodel.stacks import STACKS
 
 # Capacity, buffer, RED's lower threshold or None, rtt, alpha, number of Vegas sources, the other
 # law; ns-2's ratio Vegas : other, a mean over 5 or 20 runs (benchmarks/reference).
@@ -247,27 +245,19 @@ def test_the_window_opens_when_ns2s_sum_in_double_precision_does(packets: int) -
     total = float(packets)
     for _ in range(packets):
         total += 1.0 / packets
-    record = np.zeros(1, FLOW)
-    mechanisms(find("vegas"), STACKS["ns2"], record)
-    for key, value in {
-        "cwnd": packets,
-        "growth": 1.0 / packets,
-        "ssthresh": 2.0,
-        "next": packets,
-        "max_window": np.inf,
-    }.items():
-        record[key] = value
-    grow(record[0], float(packets), 0.0)
-    assert window(record[0]) == int(total)
+    growth = 1.0 / packets
+    f = sender(
+        "vegas", "ns2", cwnd=packets, growth=growth, ssthresh=2.0, next=packets, max_window=np.inf
+    )
+    grow(f, float(packets), 0.0)
+    assert window(f) == int(total)
 
 
 @pytest.mark.parametrize(("boot_time", "ticks"), [(0.04, 2), (0.06, 3)])
 def test_an_agents_clock_ticks_from_a_time_of_its_own(boot_time: float, ticks: int) -> None:
-    record = np.zeros(1, FLOW)
-    mechanisms(find("reno"), STACKS["ns2"], record)
-    record["backoff"], record["acked"], record["boot_time"] = 1.0, 1.0, boot_time
-    restart_timer(record[0], 0.25)  # sent at 0
-    assert record["srtt"][0] == 8 * ticks
+    f = sender("reno", "ns2", backoff=1.0, acked=1.0, boot_time=boot_time)
+    restart_timer(f, 0.25)  # sent at 0
+    assert f["srtt"] == 8 * ticks
 
 
 def test_bsd_estimate_in_ticks() -> None:
@@ -275,11 +265,7 @@ def test_bsd_estimate_in_ticks() -> None:
 
     Then gains 1/8, 1/4.
     """
-    record = np.zeros(1, FLOW)
-    mechanisms(find("reno"), STACKS["ns2"], record)
-    record["backoff"], record["acked"] = 4.0, 1.0
-    f = record[0]
-    f["rto"] = 6.0
+    f = sender("reno", "ns2", backoff=4.0, acked=1.0, rto=6.0)
     restart_timer(f, 0.25)  # sent at 0: 2 ticks
     assert f["rto"] == pytest.approx(0.6)
     assert f["backoff"] == 1.0
@@ -333,9 +319,7 @@ def test_packets_from_inside_a_range_of_missing_packets_divide_it() -> None:
 
 def test_packets_that_arrive_inside_a_range_leave_the_forgotten_ones_behind_it() -> None:
     """ns-2's CUBIC has forgotten packets 10 to 19; then 4 and 5 arrive, of the missing 0 to 9."""
-    record, holes = np.zeros(1, FLOW), np.zeros((64, COLUMNS))
-    f = record[0]
-    mechanisms(find("cubic"), STACKS["ns2"], f)
+    f, holes = sender("cubic", "ns2"), np.zeros((64, COLUMNS))
     add_hole(f, holes, 0.0, 10.0, 0.0)
     fill_holes(f, holes, 10.0, 10.0, 0.0)
     add_hole(f, holes, 20.0, 5.0, 0.0)

@@ -4,27 +4,15 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel import stacks
+from tests.fluid.records import sender
 from vegasmodel.engines.rounds.delayed_ack import hold_duplicate
-from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import cut, grow
-from vegasmodel.engines.rounds.state import FLOW
-from vegasmodel.laws import find
-
-
-def flow(law: str, variant: stacks.Variant, defaults: str = "papers", **given: float) -> np.void:
-    """The record of a flow, with ``given`` values; all other values are 0."""
-    record = np.zeros(1, FLOW)
-    mechanisms(find(law), stacks.find(variant, defaults), record)
-    for name, value in given.items():
-        record[name] = value
-    return record[0]
 
 
 @pytest.mark.parametrize(("defaults", "left"), [("papers", 5.0), ("2.35", 5.25)])
 def test_only_ns2_2_35_keeps_the_fraction_of_a_halved_window(defaults: str, left: float) -> None:
     """slowdown() in tcp.cc: (int)(window()/2), or windowd()/2 with precisionReduce_."""
-    f = flow(
+    f = sender(
         "reno", "ns2", defaults,
         cwnd=10.5, ssthresh=8.0, decrease=0.5, max_window=100.0, acked=10.0, next=20.0, high=20.0,
     )  # fmt: skip
@@ -37,7 +25,7 @@ def test_a_loss_in_slow_start_halves_the_window_whatever_the_factor(
     ssthresh: float, left: float
 ) -> None:
     """slowdown() in tcp.cc: decrease_num_ times the window of 20, but half of it in slow start."""
-    f = flow(
+    f = sender(
         "reno", "ns2",
         cwnd=20.0, ssthresh=ssthresh, decrease=0.8, max_window=100.0, acked=10.0, next=30.0,
         high=30.0,
@@ -65,7 +53,7 @@ def test_a_second_loss_of_a_window_swells_it_only_by_old_defaults_of_two_laws(
     law: str, defaults: str
 ) -> None:
     """tcp-reno.cc, tcp-newreno.cc: dupwnd_ = numdupacks_, even where ``recover_`` forbids a cut."""
-    f = flow(
+    f = sender(
         law, "ns2", defaults,
         cwnd=10.0, ssthresh=10.0, decrease=0.5, max_window=100.0, acked=10.0, recover=15.0,
         next=20.0, high=20.0,
@@ -77,7 +65,7 @@ def test_a_second_loss_of_a_window_swells_it_only_by_old_defaults_of_two_laws(
 
 def test_vegas_ceases_to_double_its_window_as_soon_as_it_reaches_ssthresh() -> None:
     """tcp-vegas.cc: v_incr_ is set once per round trip; at cwnd_ >= ssthresh_ it becomes 0."""
-    f = flow(
+    f = sender(
         "vegas", "ns2",
         cwnd=8.0, ssthresh=10.0, growth=1.0, max_window=100.0, acked=12.0, next=20.0,
     )  # fmt: skip
@@ -95,7 +83,7 @@ def test_linux_delays_duplicate_acks_after_the_third_of_a_missing_packet(
     rtt: float, delay: float
 ) -> None:
     """__tcp_ack_snd_check: TCP_FASTRETRANS_THRESH at once, then the lesser of 1 ms and RTT/20."""
-    f = flow("reno", "linux", delayed_ack=1, receiver_rtt=rtt, acked=7.0)
+    f = sender("reno", "linux", delayed_ack=1, receiver_rtt=rtt, acked=7.0)
     assert [hold_duplicate(f, 1.0) for _ in range(5)] == [0.0, 0.0, 0.0, delay, delay]
     f["acked"] = 9.0  # another packet is missing
     assert [hold_duplicate(f, 1.0) for _ in range(4)] == [0.0, 0.0, 0.0, delay]
