@@ -390,15 +390,17 @@ def _grows_in_order_of_arrival(influence: Floats) -> Found:
     )
 
 
-def _large_near_delta(influence: Floats, late: Floats) -> Found:
+def _large_near_delta(influence: Floats, joined: Floats) -> Found:
     """Whether a source's rate depends strongly on its over-estimate if this is nearly Delta.
 
     Delta is the queueing delay.  Equation (7) is the relative change of the source's rate per
-    second of its over-estimate (``sensitivity``); the statement holds if it is large.  Two sources
-    are tested: one of four, whose over-estimate grows while those of the others stay the same, and
-    the last of 20 that arrived one by one.  ``influence`` has the value of equation (7) for each of
-    these 20, in 1/s, and ``late`` their over-estimates in s.  For each of the two sources, we call
-    the value of equation (7) large if it exceeds half the largest of the values compared.
+    second of its over-estimate (``sensitivity``).  We test in two ways whether it is large:
+
+    - The over-estimate of one of four sources grows, while those of the others stay the same.  The
+      value of (7) at the largest over-estimate must exceed half of the greatest value.
+    - 20 sources join one by one.  The value of (7) for the last one must exceed half of the
+      greatest value of the 20.  ``influence`` has these values, in 1/s, and ``joined`` the
+      over-estimates of the 20 sources, in s.
     """
     # for one source of four: the value of equation (7), and (Delta - x_i)/Delta
     values, distances = [], []
@@ -410,7 +412,7 @@ def _large_near_delta(influence: Floats, late: Floats) -> Found:
     text = ", ".join(f"{value:.3g}" for value in values)
     alone = values[-1] > 0.5 * max(values)
     last = influence[-1] > 0.5 * influence.max()
-    distance = (delay(late) - late[-1]) / delay(late)
+    distance = (delay(joined) - joined[-1]) / delay(joined)
     return Found(
         bool(alone and last),
         detail=f"One source of four: {text} 1/s at over-estimates of 0 to 10 s, where Delta - x_i "

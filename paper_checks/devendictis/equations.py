@@ -25,6 +25,7 @@ B = 20.0  # packets, the buffer of figure 4
 M = MU * T  # packets that the path holds while none waits; MU is the capacity mu, pkt/s
 
 # texts for the notes of records
+COUNTED = "computed: counted, one mini-cycle after another."
 CASE = f"mu T {M:g} packets (we chose T = 80 ms), alpha {ALPHA:g}."
 SIMULATED = (
     "computed: in a simulation of single packets, in which each ACK releases the next packet."
@@ -37,7 +38,7 @@ def _simulated(item: str, printed: Any, computed: Any, note: str) -> Record:
     In this simulation packets circulate between sources and a link, and the windows of the sources
     are constant. ``item`` is the record's name, ``printed`` is what the printed formula gives for
     numbers that we chose, and ``computed`` is the value from the simulation. ``note`` begins the
-    record's note.
+    record's note; if it ends with a semicolon, ``SIMULATED`` completes its last sentence.
     """
     return formula(
         item,
@@ -248,13 +249,13 @@ class _Cycle(NamedTuple):
     """
 
     V1: float  # W_V(1), Vegas's window in mini-cycle 1, packets
-    R1: float  # W_R(1), Reno's
-    bdp: float  # mu T, packets
-    N: int
-    a: int  # the first mini-cycle with a full link
-    b: int  # our choice
-    vegas: list[float]  # windows in mini-cycles 1 to N, packets
-    reno: list[float]
+    R1: float  # W_R(1), Reno's window in mini-cycle 1, packets
+    bdp: float  # mu T, the bandwidth-delay product, packets
+    N: int  # the number of mini-cycles
+    a: int  # the last mini-cycle of phase 1, and the first with a full link
+    b: int  # the last mini-cycle of phase 2, which we chose
+    vegas: list[float]  # Vegas's windows in mini-cycles 1 to N, packets
+    reno: list[float]  # Reno's windows
 
     @property
     def where(self) -> str:
@@ -273,11 +274,12 @@ class _Cycle(NamedTuple):
 def _cycle() -> _Cycle:
     """The cycle with W_V(1) = 10, W_R(1) = 20, mu T = 50 packets and 30 mini-cycles."""
     V1, R1, bdp, N = 10.0, 20.0, 50.0, 30
-    a = 1
-    while V1 + R1 + 2 * (a - 1) < bdp:
-        a += 1
     vegas, reno = [V1 + i for i in range(N)], [R1 + i for i in range(N)]
-    return _Cycle(V1, R1, bdp, N, a, a + 6, vegas, reno)
+    a = 1
+    while vegas[a - 1] + reno[a - 1] < bdp:
+        a += 1
+    b = a + 6  # any later mini-cycle serves, since the formulas are for all b
+    return _Cycle(V1=V1, R1=R1, bdp=bdp, N=N, a=a, b=b, vegas=vegas, reno=reno)
 
 
 def _slack(by_ack: list[float]) -> float:
@@ -341,22 +343,22 @@ def phase_1() -> list[Record]:
             "section 3, W_V(a)",
             printed=(bdp + V1 - R1) / 2,
             computed=V_a,
-            note=f"{where} Counted.",
+            note=f"{where} {COUNTED}",
         ),
         equation(
             "section 3, W_R(a)",
             printed=(bdp + R1 - V1) / 2,
             computed=R_a,
-            note=f"{where} Counted.",
+            note=f"{where} {COUNTED}",
         ),
         equation(
-            "section 3, a", printed=(bdp - R1 - V1) / 2 + 1, computed=a, note=f"{where} Counted."
+            "section 3, a", printed=(bdp - R1 - V1) / 2 + 1, computed=a, note=f"{where} {COUNTED}"
         ),
         equation(
             "section 3, A_V",
             printed=a * V1 + a * (a - 1) / 2,
             computed=sum(vegas[:a]),
-            note=f"{where} Counted.",
+            note=f"{where} {COUNTED}",
         ),
         equation(
             "section 3, Delta_a",
@@ -409,19 +411,19 @@ def phase_2() -> list[Record]:
             "section 3, windows in phase 2",
             printed=[bdp + 2 * (i - a) for i in numbers],
             computed=sums,
-            note=f"{where} Counted.",
+            note=f"{where} {COUNTED}",
         ),
         equation(
             "section 3, Delta_b",
             printed=(c.T + (b - a + 1) / MU) * (b - a),
             computed=sum(s / MU for s in sums),
-            note=f"s. {where} mu {MU:g} pkt/s. Counted.",
+            note=f"s. {where} mu {MU:g} pkt/s. {COUNTED}",
         ),
         equation(
             "section 3, B_V",
             printed=printed_B_V,
             computed=sum(vegas[i - 1] for i in numbers),
-            note=f"{where} Counted.",
+            note=f"{where} {COUNTED}",
             erratum="(b-a) W_V(a) + (b-a+1)(b-a)/2: in mini-cycle i of phase 2 the window is "
             "W_V(a) + i - a, where i - a runs from 1 to b - a. The print sums i instead, from a + "
             f"1 to b, and so has a (b-a) = {a * (b - a)} packets too many. Corrected: "

@@ -31,8 +31,10 @@ from paper_checks.runs import Runs
 
 def after_loss(runs: Runs) -> Found:
     """Vegas's window after the loss of one packet, divided by its window without the loss."""
-    mean, least, largest = runs(vegas_alone()).window[:, 0]
-    _, after, _ = runs(vegas_alone(8000)).window[:, 0]  # the least window; packet 8000 is lost
+    only = 0  # the index of the only source
+    mean, least, largest = runs(vegas_alone()).window[:, only]
+    # if packet 8000 is lost: the least window, just after the loss
+    _, after, _ = runs(vegas_alone(8000)).window[:, only]
     return Found(
         float(after / mean),
         detail=f"{after:.1f} over {mean:.1f} packets; without a loss the window moves from "
@@ -46,7 +48,8 @@ def cut(runs: Runs) -> float:
     T is the RTT without waiting, and B the buffer in packets.  The window is smallest after a loss
     and largest before it, so this is the factor of a loss.
     """
-    _, least, largest = runs(with_limit(0.08, 20.0)).window[:, 1]
+    reno = 1  # the index of this source
+    _, least, largest = runs(with_limit(0.08, 20.0)).window[:, reno]  # mean, least, largest
     return float(least / largest)
 
 

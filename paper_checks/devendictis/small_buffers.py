@@ -15,7 +15,7 @@ from paper_checks.checks import (
     from_printed_numbers,
     rounding,
 )
-from paper_checks.devendictis.equations import M, equation
+from paper_checks.devendictis.equations import COUNTED, M, equation
 from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 
 BDP, BUFFER = 54.0, 5.0  # mu T and B, packets
@@ -57,25 +57,25 @@ def cycle() -> list[Record]:
             "appendix A, N",
             printed=SUM_AT_LOSS * (1 - lam) / (3 - 2 * lam) + 1,
             computed=N,
-            note=f"{where} Counted.",
+            note=f"{where} {COUNTED}",
         ),
         equation(
             "appendix A, P_Reno",
             printed=1.5 * N * (N - 1),
             computed=sum(reno),
-            note=f"{where} Counted.",
+            note=f"{where} {COUNTED}",
         ),
         equation(
             "appendix A, P_Vegas",
             printed=(1 + lam) / (2 * (1 - lam)) * N * (N - 1),
             computed=sum(vegas),
-            note=f"{where} Counted.",
+            note=f"{where} {COUNTED}",
         ),
         equation(
             "appendix A, a",
             printed=0.5 * (bdp - sum_at_start) + 1,
             computed=a,
-            note=f"{where} Counted.",
+            note=f"{where} {COUNTED}",
         ),
         equation(
             "appendix A, Delta",
@@ -96,9 +96,14 @@ def threshold() -> list[Record]:
 
     At this buffer, Vegas's window at the loss by appendix A equals its equilibrium window (7).
     """
-    exact = float(
-        brentq(lambda x: (M + x + 1) / (3 - 2 * LAM) - ALPHA * (M + x) / x, 0.1, 50, xtol=1e-12)
-    )
+
+    def excess(B: float) -> float:
+        """By how many packets the window at the loss exceeds (7), at the buffer ``B``."""
+        at_loss = (M + B + 1) / (3 - 2 * LAM)  # W_V(N) by appendix A
+        at_equilibrium = ALPHA * (M + B) / B  # (7) with a full buffer, q = B
+        return at_loss - at_equilibrium
+
+    exact = float(brentq(excess, 0.1, 50, xtol=1e-12))  # B_th without an approximation, packets
     return [
         formula(
             "section 3, B_th",
@@ -173,9 +178,9 @@ def _cycle(sum_at_loss: float, lam: float, rounds: int = 200) -> tuple[float, fl
 def _packets_over(sum_at_loss: float, lam: float) -> float:
     """The packets that Vegas sends in a cycle, divided by those that Reno sends.
 
-    Both windows grow linearly, so this is the ratio of the means of first and last window.  A loss
-    multiplies Vegas's window by ``lam`` and halves Reno's.  ``sum_at_loss`` is the sum of both
-    windows at the loss, in packets.
+    Each window grows linearly, so its mean is that of its first and its last value in the cycle.
+    The result is the ratio of the two means.  A loss multiplies Vegas's window by ``lam`` and
+    halves Reno's.  ``sum_at_loss`` is the sum of both windows at the loss, in packets.
     """
     V, R, _ = _cycle(sum_at_loss, lam)
     return (1 + lam) * V / (1.5 * R)

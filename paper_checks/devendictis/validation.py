@@ -331,15 +331,18 @@ def _falls_to_zero() -> Found:
 def _buffer_at_excess(alpha: float, excess: float) -> float:
     """The buffer at which Vegas's window at the loss exceeds its equilibrium window by ``excess``.
 
-    The first is (M + B + 1)/(3 - 2 lambda) by appendix A, where ``LAM`` is lambda, the factor of
-    Vegas's window at a loss.  The second is alpha (M + B)/B by equation (7), with the threshold
-    ``alpha``.  All are in packets.  With ``excess`` = 0 the result is B_th: at smaller buffers a
-    loss comes before Vegas reaches its equilibrium.
+    ``alpha`` is Vegas's threshold.  All are in packets.  With ``excess`` = 0 the result is B_th: at
+    smaller buffers a loss comes before Vegas reaches its equilibrium.
     """
     M = MU * 0.08  # packets that the path holds while none waits
-    return float(
-        brentq(lambda B: (M + B + 1) / (3 - 2 * LAM) - alpha * (M + B) / B - excess, 0.1, 50.0)
-    )
+
+    def too_much(B: float) -> float:
+        """By how many packets the difference of the windows exceeds ``excess``, at the buffer B."""
+        at_loss = (M + B + 1) / (3 - 2 * LAM)  # by appendix A
+        at_equilibrium = alpha * (M + B) / B  # by equation (7)
+        return at_loss - at_equilibrium - excess
+
+    return float(brentq(too_much, 0.1, 50.0))
 
 
 def _rounded_ratios(B: float) -> str:
@@ -358,8 +361,9 @@ def _rounded_ratios(B: float) -> str:
     )
     if B > 5:
         return text
-    M = np.arange(B, 2000.0, 0.01)  # mu T
-    found = M[[abs(formula(x / MU, B, np.floor) - 2.58) <= rounding(0.01) for x in M]]
+    M = np.arange(B, 2000.0, 0.01)  # mu T, packets
+    ratios_rounded_down = np.array([formula(x / MU, B, np.floor) for x in M])
+    found = M[np.abs(ratios_rounded_down - 2.58) <= rounding(0.01)]  # where 2.58 comes out
     return (
         f"{text} With N rounded down, 2.58 comes out at mu T of {found.min():.1f} to "
         f"{found.max():.1f} only, that is T of about {1e3 * found.mean() / MU:.0f} ms, where "
