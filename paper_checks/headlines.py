@@ -79,7 +79,8 @@ def row(
     check = judge(paper, record, runs)
     compute = headline.compute or record.compute
     assert compute is not None
-    # the record, with the function of the headline: ``value`` calls it with predictions of models
+    # the record, but with the headline's function, for ``value``, which computes its value from
+    # predictions of models in place of measurements
     asked = Record(headline.item, record.kind, printed=record.printed, compute=compute)
     closed = value(asked, forms)[0] if headline.closed is None else headline.closed()
     replayed = check.source == "replay"
@@ -167,8 +168,9 @@ def _early_over_late(runs: Runs) -> float:
 
 def _with_higher_thresholds(runs: Runs) -> float:
     """Rate of Reno over that of Vegas with alpha 3 and beta 6; the median over the seeds."""
-    rows = runs(jittered(pair("reno", "vegas", buffer=15.0, thresholds=(3.0, 6.0)))).throughput
-    return float(np.median(rows[:, 0] / rows[:, 1]))
+    found = runs(jittered(pair("reno", "vegas", buffer=15.0, thresholds=(3.0, 6.0))))
+    reno, vegas = found.throughput.T  # [source, run]
+    return float(np.median(reno / vegas))
 
 
 # The next four functions are about De Vendictis and Baiocchi.

@@ -34,6 +34,7 @@ from paper_checks.spread import (
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Red
 
+# what the paper says on RED, for the notes of the claims with RED
 _LIKE_DROPTAIL = " The paper: 'The conclusion is similar to DropTail queue.'"
 
 

@@ -188,17 +188,17 @@ def table_3() -> list[Record]:
     to the two sources is compared with ns-2; the ratio of their RTTs follows by arithmetic.
     """
     found = []
-    for X, (rtts, *ratios) in TABLE_3.items():
+    for X, (rtt_ratio, *ack_ratios) in TABLE_3.items():
         found.append(
             Record(
                 f"table 3, X = {X} ms, RTT2/RTT1",
-                printed=rtts,
+                printed=rtt_ratio,
                 compute=from_printed_numbers((PROPAGATION + 2e-3 * (X - 1)) / PROPAGATION),
                 note="Propagation alone, (2 + 2 + 2 X)/6 ms; with the transmission times it is "
                 f"{(13.21 + 2 * (X - 1)) / 13.21:.3g}.",
             )
         )
-        for law, printed in zip(("reno", "sack", "vegas"), ratios, strict=True):
+        for law, printed in zip(("reno", "sack", "vegas"), ack_ratios, strict=True):
             found.append(
                 Record(
                     f"table 3, X = {X} ms, {law}",

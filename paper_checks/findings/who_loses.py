@@ -69,9 +69,9 @@ def _results(runs: Runs) -> Results:
     ratios, lost = [], []  # for each buffer
     for B in BUFFERS:
         measured = runs(with_limit(T, B))
-        rates = predict(with_limit(T, B), "rounds").throughput
-        assert rates is not None
-        by_simulation = [measured.mean[0] / measured.mean[1], rates[0] / rates[1]]
+        by_rounds = predict(with_limit(T, B), "rounds").throughput
+        assert by_rounds is not None
+        by_simulation = [vegas / reno for vegas, reno in (measured.mean, by_rounds)]
         ratios.append(by_simulation + [form.ratio(B) for form in FORMS.values()])
         lost.append(100 * measured.loss_rate)
     return Results(np.array(BUFFERS), np.array(ratios), np.array(lost))

@@ -459,8 +459,7 @@ def _part_kept_by_vegas(setting: str, runs: Runs) -> list[float]:
     """
     # k NewReno flows are wrongly marked
     scenes = [dumbbell(masked=(k, 0)) for k in (0, 1, HALF_OF_NEWRENO)]
-    vegas = 1  # the group of Vegas flows
-    undisturbed, *beside = (rates(scene, setting, runs)[:, vegas] for scene in scenes)
+    undisturbed, *beside = (rates(scene, setting, runs)[:, VEGAS] for scene in scenes)
     return [float((rate / undisturbed).mean()) for rate in beside]
 
 

@@ -26,6 +26,7 @@ from paper_checks.spread import difference_and_error, mean_beside_print, plus_mi
 from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.scenario import Scenario
 
+# one of these two sentences stands in each note; ``replace(ONCE, ANEW)`` exchanges them
 ONCE = "Each flow's RTT is drawn once, for all runs."
 ANEW = "The RTTs are drawn anew for each run."
 IN_NS2 = (
@@ -275,6 +276,7 @@ def _use_of_link(runs: Runs) -> Found:
 
     def percent(scenario: Scenario, found: Groups) -> Floats:
         """The percentage of the link that all flows of each law use, [run, NewReno and Vegas]."""
+        # the first two groups of flows are NewReno and Vegas; later ones are reverse flows
         flows = [group.count for group in scenario.flows[:2]]
         return 100 * found.throughput[:, :2] * flows / scenario.links[0].capacity
 

@@ -100,8 +100,14 @@ class Stored:
     @property
     def index(self) -> tuple[float, float]:
         """Vegas's mean throughput over NewReno's: mean over the runs, and its standard error."""
-        index = self.throughput[:, 1] / self.throughput[:, 0]
+        index = self.index_of_runs
         return float(index.mean()), float(standard_error(index))
+
+    @property
+    def index_of_runs(self) -> Floats:
+        """Vegas's mean throughput over NewReno's in each run, [runs]."""
+        newreno, vegas = self.throughput.T
+        return np.asarray(vegas / newreno)
 
 
 def stored(engine: Engine, scenario: Scenario) -> Stored:
@@ -208,8 +214,7 @@ def show() -> None:
     rows = []
     for alpha, beta in AT_FEW:
         found = fairness(0.1, "rd", alpha, beta)
-        least = (found.throughput[:, 1] / found.throughput[:, 0]).min()
-        rows.append([f"{alpha}, {beta}", *_row(found), f"{least:.2f}"])
+        rows.append([f"{alpha}, {beta}", *_row(found), f"{found.index_of_runs.min():.2f}"])
     out.print(
         console.table(
             ["alpha, beta", *heads, "least"], rows, "RD at NewReno : Vegas = 0.1, 5 seeds"

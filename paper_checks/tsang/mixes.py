@@ -103,7 +103,8 @@ MAY = "; with RED's low thresholds the text says that Vegas 'may' get more"
 
 def _log_ratios(found: Groups) -> Floats:
     """ln(rate of a Vegas flow/rate of a Reno flow) of each run of ``found``."""
-    return np.asarray(np.log(found.throughput[:, 0] / found.throughput[:, 1]))
+    vegas, reno = found.throughput.T  # [group, run]
+    return np.asarray(np.log(vegas / reno))
 
 
 def _log_ratios_and_row(runs: Runs, n: int, table: str, x: int) -> tuple[Floats, str]:
