@@ -91,7 +91,7 @@ class Outcome:
     error: float  # of the ratio Vegas : loss-based, or the NRMSE of the throughputs
     se: float  # standard error of the measurement, in the units of ``error``
     spread: float  # largest coefficient of variation of a throughput over ns-2's runs
-    base_error: float  # of the over-estimates of baseRTT, over their mean; NaN if not measured
+    base_error: float  # NRMSE of the over-estimates of baseRTT; NaN if not measured
     cpu: float  # CPU seconds of the model's answer
 
 
@@ -327,7 +327,7 @@ def again(runs: int, keys: Sequence[str], seed: int = SEED) -> None:
     """Run some cases ``runs`` times in ns-2 and in ``rounds``; print the flows' shares of the link.
 
     ``keys`` name the cases, such as "red/6".  A run of some cases ends in one of two ways, for
-    example if Vegas may lose its baseRTT.  Then five runs are too few for the mean.
+    example if Vegas may measure a far too small baseRTT.  Then five runs are too few for the mean.
     """
     from vegasmodel.packets import ns2
 

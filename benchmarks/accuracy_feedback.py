@@ -82,8 +82,8 @@ def main() -> None:
         table = np.abs(errors)
         means, se = table.mean(axis=0), standard_error(table)
         cells = "".join(f"{m:9.1%} +- {e:5.1%}" for m, e in zip(means, se, strict=True))
-        # in how many cases the model with delay (column 1) has the smaller error
-        nearer = int((table[:, 1] < table[:, 0]).sum())
+        without_delay, with_delay = table.T  # the models' errors in each case
+        nearer = int((with_delay < without_delay).sum())  # cases in which delay helps
         print(f"{family:10s}{len(table):6d}{cells}{nearer:6d}", flush=True)
     for name, engine in ENGINES.items():
         print(f"600 s of 2 flows, {name}, CPU s: {cpu(lambda e=engine: e(pair())):.3f}")

@@ -184,7 +184,8 @@ def row(title: str, name: str, pairs: list[tuple[float, float]]) -> str:
     known = np.array([pair for pair in pairs if np.isfinite(pair[0])])
     if not known.size:
         return f"{title:20}{name:18}{0:6}  no answer"
-    mean, worst, beyond = known[:, 0].mean(), known[:, 0].max(), known[:, 1].mean()
+    errors, beyond_two_se = known.T
+    mean, worst, beyond = errors.mean(), errors.max(), beyond_two_se.mean()
     return f"{title:20}{name:18}{len(known):6}{mean:8.1%}{worst:8.1%}{beyond:12.1%}"
 
 

@@ -109,14 +109,17 @@ def of_pieces(whole: Floats, parts: Floats) -> Pieces:
 
     ``whole`` [run, flow] and ``parts`` [run, piece, flow] are the two results of ``rates``.
     """
-    squares = parts.var(axis=1, ddof=1) / parts.shape[1]  # of standard errors, [run, flow]
-    reach = student_t(parts.shape[1] - 1) * np.sqrt(squares)
-    covered = float(np.mean(np.abs(whole - whole.mean(axis=0)) <= reach))
+    n = parts.shape[1]  # pieces of a run
+    # [run, flow] the squared standard error of a run's mean, estimated from the run's pieces
+    variance = parts.var(axis=1, ddof=1) / n
+    half_width = student_t(n - 1) * np.sqrt(variance)  # of its 95 % interval
+    covered = float(np.mean(np.abs(whole - whole.mean(axis=0)) <= half_width))
     off = parts - parts.mean(axis=1, keepdims=True)  # each piece less the mean of its run
-    products, squared = (off[:, 1:] * off[:, :-1]).sum(axis=(0, 1)), (off**2).sum(axis=(0, 1))
+    products = (off[:, 1:] * off[:, :-1]).sum(axis=(0, 1))  # of successive pieces, by flow
+    squares = (off**2).sum(axis=(0, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.sqrt(whole.var(axis=0, ddof=1) / squares.mean(axis=0))  # of each flow
-        lag = products / squared
+        ratio = np.sqrt(whole.var(axis=0, ddof=1) / variance.mean(axis=0))  # of each flow
+        lag = products / squares
     return Pieces(covered, float(np.nanmedian(ratio)), float(np.nanmedian(lag)))
 
 
@@ -133,14 +136,16 @@ def needed(found: Floats) -> float:
 
 
 def judged(scenario: Scenario) -> tuple[list[Answered], float, Pieces]:
-    """The answers to one scenario, each beside the truth; and ``needed`` and ``of_pieces``.
+    """Judge the answers of ``rounds`` to one scenario by the truth, the mean of many other runs.
 
-    The truth is the mean of many runs.  ``true_effect`` says whether it changes if senders that
-    waited do not wait, or the other way round.
+    Returns the judged answers, the number of runs that a precise mean needs (``needed``), and how
+    well the pieces of a run show the scatter over runs (``of_pieces``).
     """
     base = with_seed(scenario, 1000)  # no answer has this seed
     whole, parts = rates(base, RUNS)  # of whole runs and of their pieces, pkt/s
     truth, true_effect = whole.mean(axis=0), False
+    # there is a phase effect if the truth changes when senders that waited do not wait, or the
+    # other way round
     if phases.possible(scenario):
         opposite, _ = next(phases.others(base, base.run))  # the opposite choice of waits
         other = rates(opposite, OTHER_RUNS)[0].mean(axis=0)

@@ -45,8 +45,8 @@ def measure(
     ``seed`` drew the cases of the ``families``.  ``processes`` runs go on at the same time.
 
     With ``refine``, stored cases whose 5 runs differ much are run 20 times.  So are all cases with
-    RED: in some networks Vegas loses its baseRTT in about half of the runs, and five runs may all
-    be of one kind by chance.
+    RED: in some networks Vegas measures a far too small baseRTT in about half of the runs.  By
+    chance, all of five runs may be of one kind.
     """
     from vegasmodel.packets import ns2
 

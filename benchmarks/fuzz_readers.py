@@ -248,6 +248,7 @@ def batch(seed: int, name: str, folder: str) -> Batch:
     watch.count = Count()
     for i in range(BATCH):
         data = made(name, rng.choice(small if rng.random() < 0.8 else valid), rng)
+        # in one case of five the reader must find out the format itself
         reason = watch.feed(data, "auto" if rng.random() < 0.2 else name)
         if reason:
             wrong.append(keep(data, name, f"{seed}-{i}", reason))
