@@ -115,11 +115,12 @@ def write_csv(path: Path, data: xr.Dataset, fields: Sequence[str], scenario: Sce
         table = csv.writer(file, lineterminator="\n")
         table.writerow([*heads, "Jain", "uncertainty", "broken", "status", "reason"])
         for row in rows(data, fields, scenario):
-            inner = [*row["groups"].values(), *row["links"].values()]
+            # the results of the groups, then of the links, in the order of ``heads``
+            results = [*row["groups"].values(), *row["links"].values()]
             table.writerow(
                 [
                     *row["fields"].values(),
-                    *(value for each in inner for value in each.values()),
+                    *(value for each in results for value in each.values()),
                     *(row[key] for key in ("jain", "uncertainty")),
                     " ".join(row["broken"]),
                     row["status"],

@@ -113,11 +113,12 @@ def _draw(
     image = ax.pcolormesh(
         x.edges, y.edges, np.ma.masked_invalid(values), cmap="RdBu", norm=norm, rasterized=True
     )
-    inside = [v for v in levels if np.any(values < v) and np.any(values > v)]
-    words = any(panel[dim].dtype.kind not in "iuf" for dim in panel.dims)
-    if inside and min(values.shape) > 1 and not words:
+    # the levels that lie between the least and the greatest of the values
+    crossed = [v for v in levels if np.any(values < v) and np.any(values > v)]
+    words = any(panel[dim].dtype.kind not in "iuf" for dim in panel.dims)  # not numbers
+    if crossed and min(values.shape) > 1 and not words:
         lines = ax.contour(
-            x.middles, y.middles, values, levels=inside, colors="black", linewidths=0.9
+            x.middles, y.middles, values, levels=crossed, colors="black", linewidths=0.9
         )
         ax.clabel(lines, fmt="%g", fontsize=8)
     return image
@@ -186,7 +187,7 @@ def _cells(ax: Axes, which: Literal["x", "y"], panel: xr.DataArray) -> _Cells:
     above_0 = min(middles[0], middles[-1]) > 0  # whether all middles are, since they are in order
     logarithmic = above_0 and _uneven(np.log(middles)) < 0.9 * _uneven(middles)
     scaled = np.log(middles) if logarithmic else middles  # the middles on the axis's scale
-    if _uneven(scaled) > MAX_UNEVENNESS:
+    if _uneven(scaled) > MAX_UNEVENNESS:  # some cells could hardly be seen: space all evenly
         logarithmic, middles = False, np.arange(coordinates.size, dtype=float)
         scaled = middles
     # an edge lies half way between two middles; an outer cell extends as far to the outside of its

@@ -104,11 +104,11 @@ def convergence_regions(
     _lines(ax, plane, top)
     _arrows(ax, plane, top, arrows)
     for i, data in enumerate(drawn):
-        w, color = data["window"].values, (BLACK, PINK, ORANGE)[i % 3]
+        windows, color = data["window"].values, (BLACK, PINK, ORANGE)[i % 3]  # [time, flow]
         name = str(data.attrs["model"]) + (f" {i + 1}" if len(drawn) > 1 else "")
-        ax.plot(w[:, 0], w[:, 1], ls=DASHES[i % len(DASHES)], color=color, lw=1.6, label=name)
-        ax.plot(*w[0], "o", color=color, ms=7, mfc="white", clip_on=False, zorder=5)
-        ax.plot(*w[-1], "s", color=color, ms=7, clip_on=False, zorder=5)
+        ax.plot(*windows.T, ls=DASHES[i % len(DASHES)], color=color, lw=1.6, label=name)
+        ax.plot(*windows[0], "o", color=color, ms=7, mfc="white", clip_on=False, zorder=5)
+        ax.plot(*windows[-1], "s", color=color, ms=7, clip_on=False, zorder=5)
     names = [plain(member.name) for member in scenario.members]
     ax.set(xlim=(-0.02 * top[0], top[0]), ylim=(-0.02 * top[1], top[1]), box_aspect=1)
     ax.set_xlabel(f"window of {names[0]} (packets)")
@@ -165,14 +165,16 @@ def _shade(ax: Axes, plane: _Plane, top: Floats) -> None:
     # the least distance of a backlog to its limits, positive in the region and 0 at its border
     inside = np.minimum(backlogs - plane.lower, plane.upper - backlogs).min(axis=-1)
     rates = W / (plane.d + delay[..., None])
+    first_rate, second_rate = np.moveaxis(rates, -1, 0)
     # positive where, besides, the first flow has the greater rate
-    first_is_faster = np.minimum(inside, rates[..., 0] - rates[..., 1])
+    first_is_faster = np.minimum(inside, first_rate - second_rate)
+    first_window, second_window = np.moveaxis(W, -1, 0)
     if np.any(inside > 0):
-        ax.contourf(W[..., 0], W[..., 1], inside, levels=[0, np.inf], colors=["#cdeee0"])
+        ax.contourf(first_window, second_window, inside, levels=[0, np.inf], colors=["#cdeee0"])
     if np.any(first_is_faster > 0):
         with_hatch = ax.contourf(
-            W[..., 0],
-            W[..., 1],
+            first_window,
+            second_window,
             first_is_faster,
             levels=[0, np.inf],
             colors="none",

@@ -216,10 +216,10 @@ def throughput_over_buffer(models: Answers, measured: Answers = ()) -> Figure:
     for (model, as_marker), results in curves.items():
         of_model = sorted(results, key=lambda result: result.scenario.links[0].buffer)
         for g, ax in enumerate(axes):
-            # [scenario, 2] the group's part of the capacity, and twice its standard error
-            points = np.array([_share_of_capacity(p, g) for p in of_model])
+            # for each scenario: the group's part of the capacity, and twice its standard error
+            parts, two_errors = np.array([_share_of_capacity(p, g) for p in of_model]).T
             buffers = [p.scenario.links[0].buffer for p in of_model]
-            _draw(ax, buffers, points[:, 0], look(model), bars=points[:, 1], as_marker=as_marker)
+            _draw(ax, buffers, parts, look(model), bars=two_errors, as_marker=as_marker)
     for ax, group in zip(axes, groups, strict=False):
         ax.set_title(plain(group), loc="left")
     for ax in axes:

@@ -335,18 +335,17 @@ def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> 
     # keep the pairs that are linked by their own errors.
     reach = tolerance + STANDARD_ERRORS * math.sqrt(2.0) * float(value_errors.max())
     pairs = cKDTree(values).query_pairs(reach, p=np.inf, output_type="ndarray")
-    firsts, seconds = pairs.T  # the indices of the two runs of each pair
-    pairs = pairs[
-        (
-            abs(values[firsts] - values[seconds])
-            <= tolerance + STANDARD_ERRORS * np.hypot(value_errors[firsts], value_errors[seconds])
-        ).all(axis=1)
-    ]
+    one, other = pairs.T  # the indices of the two runs of each pair
+    error_of_difference = np.hypot(value_errors[one], value_errors[other])
+    allowed = tolerance + STANDARD_ERRORS * error_of_difference  # [pair, feature]
+    near = (abs(values[one] - values[other]) <= allowed).all(axis=1)
+    one, other = one[near], other[near]
+    # a matrix [run, run] with 1 for each linked pair
     links = csr_array(
-        (np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])),
+        (np.ones(one.size, np.int8), (one, other)),
         shape=(complete.size, complete.size),
     )
-    _, group = connected_components(links, directed=False)
+    _, group = connected_components(links, directed=False)  # [run] the number of its outcome
     # number the groups by their sizes, the largest first
     size = np.bincount(group)
     rank = np.empty(size.size, np.intp)
