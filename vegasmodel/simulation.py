@@ -273,6 +273,7 @@ def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
     return {
         "time": run.time,
         "window": run.window,
+        # packets sent from sample to sample; the samples are evenly spaced, from time 0 on
         "rate": np.diff(run.sent, axis=0, prepend=0.0) / run.time[1],
         "rtt": run.rtt,
         "base_rtt": _base_rtt(scenario, run.rtt, (run.window > 0) & (run.delivered > 0)),

@@ -150,8 +150,8 @@ def workplace(within: Path | None = None) -> Iterator[Workplace]:
     """Make a temporary folder and a process group for child processes.
 
     At the end of the ``with`` block, the processes of the group are ended and the folder is
-    removed.  The folder is made inside ``within`` (default: the system's folder for temporary
-    files).
+    removed.  The watchman, a shell in this group, does so even if this process is killed.  The
+    folder is made inside ``within`` (default: the system's folder for temporary files).
     """
     with tempfile.TemporaryDirectory(prefix=FOLDER, dir=within) as name, files.named(name):
         watchman = subprocess.Popen(

@@ -88,8 +88,9 @@ def named(path: str | Path) -> Iterator[None]:
         if error.errno is None or not (internal or unnamed):
             raise
         reason = os.strerror(error.errno)
+        # a temporary file is only written, so say this: the user might think of reading
         if PART in str(error.filename) and error.errno not in FULL:
-            reason = f"cannot be written: {reason}"  # else the file might seem unreadable
+            reason = f"cannot be written: {reason}"
         raise OSError(error.errno, reason, str(path)) from error
 
 

@@ -98,13 +98,9 @@ class Unfinished(_Simplified):
         Such a status means that it has raised an exception, or that its result is ``None``.
         """
         code = str(self._final_module)
-        phis = dict(_PHI.findall(code))
-        for status in _STATUS.findall(code):
-            # a status that is no such variable is written like one with a single value
-            values = _VALUE.findall(phis.get(status, f"[ {status},"))
-            if set(values) != {"0"}:
-                return True
-        return False
+        # the variables whose value depends on the branch that the program took, with their values
+        possible = {name: _VALUE.findall(text) for name, text in _PHI.findall(code)}
+        return any(set(possible.get(one, [one])) != {"0"} for one in _STATUS.findall(code))
 
     def finalize(self) -> None:
         """Make no machine code, because the function's code becomes part of whole programs."""
