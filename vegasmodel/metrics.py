@@ -203,6 +203,7 @@ def standard_error(rates: Floats) -> Floats:
     if rates.ndim < 1 or len(rates) < 2:
         raise FieldError("rates", f"shape {rates.shape}", "two or more runs, [runs, n]")
     found: Floats = np.std(rates, axis=0, ddof=1) / math.sqrt(len(rates))
+    # 0 if the runs differ by rounding only; NaN stays NaN
     return np.where(np.ptp(rates, axis=0) > ROUNDING * rates[0], found, 0.0 * found)
 
 

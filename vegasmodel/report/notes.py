@@ -300,7 +300,9 @@ def notes(results: Sequence[Prediction]) -> list[str]:
     """
     from vegasmodel.report.explanations import EXPLANATIONS
 
-    lines: dict[str, list[str]] = {}  # each text, with the models of which it is true
+    # each text, with the models of which it is true; the names of the models will stand before it,
+    # and "has" or "have" between them and a text " no answer: ..."
+    lines: dict[str, list[str]] = {}
     unknown: dict[str, list[str]] = {}  # each assumption that is only named, with its models
     for result in results:
         if not result.applicable:

@@ -204,5 +204,7 @@ def _table(cycles: tuple[LimitCycle | None, ...], n: int) -> tuple[Floats, Float
             period_and_kind[k] = period, KINDS.index(cycle.kind)
     scale = float(rates[np.isfinite(rates)].mean()) if np.isfinite(rates).any() else 1.0
     scale = scale if scale > 0 else 1.0
+    features = np.column_stack([rates / scale, period_and_kind])
+    # the period and the kind have an error of 0; without a result it is NaN, as they are
     errors = np.column_stack([spread / scale, 0.0 * period_and_kind])
-    return rates, np.column_stack([rates / scale, period_and_kind]), errors
+    return rates, features, errors

@@ -166,7 +166,8 @@ def _only_these_differ(points: Points, values: dict[str, Any], i: int) -> bool:
         **{key: [getattr(g, key) for g in vegas] for key in minicycle_many.KEYS_OF_VEGAS},
     }
     in_original = {"capacity": original.links[0].capacity, "buffer": original.links[0].buffer}
-    # the varied fields must have the values of ``values``, and the link's others must be unchanged
+    # the varied fields must have the values of ``values``; capacity and buffer must be unchanged,
+    # unless they are varied
     return all(x == values[key][i] for key in values for x in at_point[key]) and all(
         at_point[key] == [x] for key, x in in_original.items() if key not in values
     )

@@ -66,7 +66,7 @@ def _values_at_turns(tried: Tried) -> Floats:
         nearest = 0 < middle <= min(left, right) and middle < (1 - ROUNDING) * max(left, right)
         if finite and nearest:
             for low, high in ((values[i - 1], values[i]), (values[i], values[i + 1])):
-                new += np.linspace(low, high, 6)[1:-1].tolist()
+                new += np.linspace(low, high, 6)[1:-1].tolist()  # four values between them
     return tried.range.rounded(np.array(new), tried.whole_numbers)
 
 
@@ -97,8 +97,8 @@ def _narrow_crossings(tried: Tried) -> None:
 
     a = np.array([tried.values[i] for i, _ in pairs])
     b = np.array([tried.values[j] for _, j in pairs])
-    # the relative width of an interval at which the search ends; finer steps would be noise if the
-    # model counts packets or makes random runs
+    # the relative width of an interval at which the search ends: finer steps would be noise if the
+    # model counts packets or makes random runs; otherwise it is about the precision of a float
     coarse = tried.model in ("rounds", *measurement.ENGINES) or any(tried.half_width_at.values())
     width = 1e-4 if coarse else 4e-16
     root = elementwise.find_root(
