@@ -90,7 +90,7 @@ def answer(scenario: Scenario, model: str) -> Prediction:
     key = scenario.fingerprint(), model
     if key not in _predictions:
         _predictions[key] = _predict(scenario, model)
-    # a scenario of another name has the same fingerprint
+    # the kept prediction may be for the same scenario under another name
     return dataclasses.replace(_predictions[key], scenario=scenario)
 
 

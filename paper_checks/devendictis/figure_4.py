@@ -82,11 +82,11 @@ def _errors_as_in_figure_3(runs: Runs) -> Found:
         text = "; ".join(f"{vegas:.1f} and {reno:.1f}" for vegas, reno in printed)
         texts.append(f"{1e3 * T:g} ms: {text}")
     derived = [errors(T, mu, "derived") for T in T_TRIED for mu in CAPACITIES]
-    low, high = np.min(derived, axis=0), np.max(derived, axis=0)
+    vegas_errors, reno_errors = np.transpose(derived)
     detail = (
         "Errors of the model in percent, for Vegas and Reno, at each T and capacity: "
-        f"{'. '.join(texts)}. By the formulas as we derived them Vegas {low[0]:.1f} to "
-        f"{high[0]:.1f}, Reno {low[1]:.1f} to {high[1]:.1f}"
+        f"{'. '.join(texts)}. By the formulas as we derived them Vegas {vegas_errors.min():.1f} to "
+        f"{vegas_errors.max():.1f}, Reno {reno_errors.min():.1f} to {reno_errors.max():.1f}"
     )
     decides = "T and the capacities decide, and neither is in our copy"
     return in_every_case(within, decides, detail)

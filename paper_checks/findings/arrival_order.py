@@ -110,10 +110,12 @@ def page(runs: Runs) -> Page:
     fig = figure(9.0, 4.0)
     left, right = fig.subplots(1, 2)
     index = np.arange(1, N + 1)
+    # left the rates, right the over-estimates
     for ax, curves in zip((left, right), by_alpha[3.0], strict=True):
         for k, (name, values) in enumerate(zip(NAMES, curves, strict=True)):
-            dash = "none" if k == 0 else DASHES[k - 1]
-            color = "black" if k == 0 else COLORS[k - 1]
+            measured = k == 0  # ns-2, the first of ``NAMES``, as black points without a line
+            dash = "none" if measured else DASHES[k - 1]
+            color = "black" if measured else COLORS[k - 1]
             ax.plot(index, values, ls=dash, color=color, marker=MARKERS[k], ms=4, label=name)
         ax.set(xlabel="order of arrival", ylim=(0, None), xticks=(1, 5, 10, 15, 20))
     left.set_ylabel("throughput (pkt/s)")

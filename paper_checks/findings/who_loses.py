@@ -86,9 +86,10 @@ def page(runs: Runs) -> Page:
     fig = figure(9.0, 3.9)
     left, right = fig.subplots(1, 2)
     for k, name in enumerate(NAMES):
-        dash = "none" if k == 0 else DASHES[k - 1]
-        color = "black" if k == 0 else COLORS[k - 1]
-        size = 10 if k == 0 else 5  # so that ns-2's can be seen behind the others
+        measured = k == 0  # ns-2, the first of ``NAMES``, as black points without a line
+        dash = "none" if measured else DASHES[k - 1]
+        color = "black" if measured else COLORS[k - 1]
+        size = 10 if measured else 5  # so that ns-2's can be seen behind the others
         left.plot(
             found.buffers, found.ratios[:, k], ls=dash, color=color, marker=MARKERS[k], ms=size,
             label=name,

@@ -140,7 +140,7 @@ def measure(engine: Engine, scenario: Scenario, processes: int = 2) -> dict[str,
     from vegasmodel.packets import ns2, ns3
 
     simulator = ns3 if engine == "ns3" else ns2
-    rtts = len(scenario.members) < 10
+    rtts = len(scenario.members) < 10  # recording the RTTs of many flows takes long
     found = simulator.run(scenario, processes=processes, rtts=rtts)
     assert found.loss_rate is not None
     assert found.rtt_mean is not None

@@ -138,7 +138,7 @@ def _vegas_gets_less_at_10(runs: Runs) -> Found:
     exceed two standard errors.  The result's detail also gives the index for class-based queueing
     (CBQ), by which ns-2 imitates the paper's router.
     """
-    # with the router at both capacities; with CBQ, a list of the same
+    # the indices at both capacities: with the router, and as a list with CBQ
     (at_10, at_30), by_cbq = (
         [index(runs, s, with_router) for s in capacities()[:2]] for with_router in (True, False)
     )
