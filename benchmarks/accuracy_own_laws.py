@@ -99,8 +99,8 @@ def htcp(f: Any) -> float:
 
     It grows from one second after the last loss on, and is scaled with the RTT.
     """
-    late = max(f.elapsed - 1.0, 0.0)
-    growth = math.floor(1.0 + 10.0 * late + 0.25 * late**2)
+    late = max(f.elapsed - 1.0, 0.0)  # s, the time since then
+    growth = math.floor(1.0 + 10.0 * late + 0.25 * late**2)  # packets, at an RTT of 0.1 s
     scale = min(max(0.1 / f.base_rtt, 0.5), 10.0)
     return 2.0 * (1.0 - f.factor) * max(1.0, math.floor(growth / scale))
 
@@ -113,7 +113,9 @@ def _largest_delay(f: vm.Source) -> float:
 def _illinois_cut(f: vm.Source) -> float:
     """Illinois's window after a loss, W (1 - beta); beta grows with the delay from 1/8 to 1/2.
 
-    ``f.memory`` is the largest queueing delay at an earlier loss, in s (``_largest_delay``).
+    It is 1/8 up to a tenth of the largest delay, and 1/2 from eight tenths on, and with a window
+    below 15 packets.  ``f.memory`` is the largest queueing delay at an earlier loss, in s
+    (``_largest_delay``).
     """
     delay, most = f.rtt - f.base_rtt, max(f.memory, f.rtt - f.base_rtt)
     part = min(max((delay - 0.1 * most) / (0.7 * most), 0.0), 1.0) if most > 0.0 else 1.0
