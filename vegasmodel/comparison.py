@@ -240,8 +240,10 @@ class Comparison:
         out = console.console()
         if console.width(console.table(columns, rows)) > out.width:  # break lines
             columns = ["model", "throughput\nNRMSE", "ln ratio\nerror", "baseRTT\nerror"]
-            for row in rows:
-                row[2] = row[2].replace(" (", "\n(").replace("/", "\n/")
+            rows = [
+                [name, nrmse_text, ratio.replace(" (", "\n(").replace("/", "\n/"), base_rtt]
+                for name, nrmse_text, ratio, base_rtt in rows
+            ]
         out.print()
         name, runs, scatter = self.measured.model, self.runs, self.scatter()
         many = f", mean of {runs} runs" if runs and runs > 1 else ", one run" if runs else ""
@@ -268,7 +270,8 @@ class Comparison:
         known = _over_estimates(self._prediction_of(model), self.measured)
         if known is None:
             return None
-        return round(float(np.sqrt(np.mean((known[0] - known[1]) ** 2))), 9)
+        predicted, measured = known
+        return round(float(np.sqrt(np.mean((predicted - measured) ** 2))), 9)
 
     def _worst_pair(self, model: str) -> str:
         """The two groups whose throughput ratio the model predicts worst, as text: `` (a/b)``.
@@ -277,7 +280,7 @@ class Comparison:
         both a predicted and a measured ratio.
         """
         ratios = self._prediction_of(model).ratios
-        found = worst_ratio(ratios, self.measured.ratios)
+        found = worst_ratio(ratios, self.measured.ratios)  # the pair and its error
         return f" ({found[0]})" if found else ""
 
     def plot(self, path: Path | None = None) -> Figure:

@@ -420,7 +420,9 @@ def _heads(units: Mapping[str, str], user_units: Mapping[str, tuple[str, float]]
     for name, unit in units.items():
         part, _, key = name.rpartition(".")
         key += f", {unit}" if unit not in ("", "1", "s") else ""
-        key += f" ({user_units[name][0]})" if name in user_units else ""
+        if name in user_units:
+            user_unit, _ = user_units[name]
+            key += f" ({user_unit})"
         heads.append(f"{part}.\n{key}" if part else key)
     return heads
 
@@ -435,5 +437,8 @@ def _value(value: str | float, unit: str, user_unit: tuple[str, float] | None) -
         return str(value).lower()
     if isinstance(value, str):
         return value
-    also = f" ({value / user_unit[1]:.6g})" if user_unit is not None else ""
-    return format_time(value) if unit == "s" else f"{value:.6g}{also}"
+    in_user_unit = ""
+    if user_unit is not None:
+        _, unit_value = user_unit  # of the user's unit, in the field's own unit
+        in_user_unit = f" ({value / unit_value:.6g})"
+    return format_time(value) if unit == "s" else f"{value:.6g}{in_user_unit}"
