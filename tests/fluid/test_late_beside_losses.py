@@ -49,6 +49,13 @@ def test_in_ns2_the_time_of_the_start_then_decides_the_rate() -> None:
     assert max(rates) > 1.5 * min(rates)
 
 
+def test_the_base_rtt_with_which_vegas_computes_is_not_the_least_rtt_of_the_samples() -> None:
+    """Vegas learns mean RTTs of round trips, so it does not learn of the emptiest queue."""
+    scenario = late()
+    least = vm.simulate(scenario, "fluid").base_rtt.values[-1, 0]
+    assert least < 0.9 * vm.predict(scenario, "fluid").base_rtt[0]
+
+
 def test_the_delays_at_the_emptiest_and_at_the_fullest_queue() -> None:
     """By hand: capacity 100 packets/s and 100 ms hold 10 packets, the buffer of ns-2 20 more.
 
