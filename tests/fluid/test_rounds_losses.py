@@ -344,9 +344,7 @@ def test_which_arrival_tells_ns2s_cubic_that_a_retransmission_is_lost(
     Packets 0, 1 and 10 to 15 are missing, and have been sent again in this order. Packets 0 and 1
     are lost again.
     """
-    record, holes = np.zeros(1, FLOW), np.zeros((8, COLUMNS))
-    f = record[0]
-    mechanisms(find("cubic"), STACKS["ns2"], f)
+    f, holes = sender("cubic", "ns2"), np.zeros((8, COLUMNS))
     for first, missing in ((0.0, 2.0), (10.0, 6.0)):  # of ten packets each
         add_hole(f, holes, first, missing, 0.0)
         fill_holes(f, holes, first + missing, 10.0 - missing, 0.0)
