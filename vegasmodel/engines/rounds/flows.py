@@ -199,7 +199,7 @@ def _set_delays(scenario: Scenario, member: Member, law: Law, runs: Stack, recor
         record["gap"] = work(scenario, group) / scenario.access_rate(group)
     if law.recovery == "scoreboard":
         rates = scenario.path(group)[0].capacity, scenario.access_rate(group)
-        record["block"] = sum(BLOCK / scenario.packet_size / rate for rate in rates)
+        record["block_delay"] = sum(BLOCK / scenario.packet_size / rate for rate in rates)
     wait = scenario.jitter(group)
     record["queue_wait" if runs.waits_in_queue else "jitter"] = wait
     record["waits_long"] = wait > scenario.usual_jitter(group)

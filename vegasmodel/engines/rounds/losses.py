@@ -112,7 +112,7 @@ def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: fl
 @jit
 def sack_seconds(f: Sender, holes: Floats) -> float:
     """Seconds by which the SACK blocks in an ACK lengthen the transmission of this ACK."""
-    return blocks(f, holes) * f.block if f.holes > 0 else 0.0
+    return blocks(f, holes) * f.block_delay if f.holes > 0 else 0.0
 
 
 @rare

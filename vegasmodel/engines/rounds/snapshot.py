@@ -143,7 +143,7 @@ LEFT_OUT = {
     "flow": MECHANISMS
     + _words(
         "recovery rules drift_at cut_at remember_at update_at keeps_numbers once rounds "
-        "keeps_base scoreboard probes rtt gap block alpha beta gamma decrease max_window "
+        "keeps_base scoreboard probes rtt gap block_delay alpha beta gamma decrease max_window "
         "first_window untimed syn known_base "
         "syn_in_window jitter queue_wait waits_long places noise slack delayed_ack "
         "start stop size finished without boot_time hop hops longest_stretch member short_flow "

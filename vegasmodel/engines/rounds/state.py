@@ -82,7 +82,7 @@ class Sender(Mechanisms):
     # the flow's own parameters
     rtt: float  # round-trip time in the empty network, T
     gap: float  # seconds between packets of a burst where it enters the first queue
-    block: float  # seconds by which a SACK block lengthens an ACK's way from the link to the sender
+    block_delay: float  # seconds by which a SACK block lengthens an ACK's way to the sender
     alpha: float  # thresholds of the backlog, packets
     beta: float
     gamma: float
