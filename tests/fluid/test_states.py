@@ -1,5 +1,7 @@
 """A simulator's state as a row of numbers, according to the kinds of its fields."""
 
+from __future__ import annotations  # ``layout`` reads the names of kinds
+
 import math
 
 import numpy as np
