@@ -298,8 +298,8 @@ NUMBER = r"\d+\.?\d*(?:e[+-]?\d+)?"
     [
         (lambda: vm.Flow("vegas", 0.1, alpha=3.0000001, beta=3.0), False),
         (lambda: vm.Red(5.0000001, 5.0), False),
-        (lambda: vm.Run(60.0000001, warmup=60.0000002), True),
-        (lambda: vm.Run(60.0000001, start_jitter=60.0000002), True),
+        (lambda: vm.Run(duration=60.0000001, warmup=60.0000002), True),
+        (lambda: vm.Run(duration=60.0000001, start_jitter=60.0000002), True),
         (lambda: vm.Link(100, loss=1.0000000000000002), True),
         (lambda: vm.Link(100, loss="1.0000000000000002"), True),
         (lambda: vm.equilibrium.minicycle.throughput(9, 1, 1, decrease=1.0000000000000002), True),
@@ -325,7 +325,7 @@ def test_a_refused_value_does_not_meet_the_bound_of_the_message(
 def flow(
     rtt: float = 0.1, start: float = 0.0, duration: float = 60.0, capacity: float = 100.0
 ) -> vm.Scenario:
-    run = vm.Run(duration, warmup=1.0)
+    run = vm.Run(duration=duration, warmup=1.0)
     return vm.Scenario([vm.Link(capacity)], [vm.Flow("vegas", rtt, start=start)], run=run)
 
 

@@ -1,7 +1,5 @@
 """Vegas flows that should keep less than half a packet queued."""
 
-from __future__ import annotations
-
 import pytest
 
 import vegasmodel as vm
@@ -16,7 +14,7 @@ def pair(alpha: float, start: float = 0.0, count: int = 1) -> vm.Scenario:
         vm.Flow("vegas", 0.1, name="first", **keys),
         vm.Flow("vegas", 0.1, name="second", start=start, count=count, **keys),
     ]
-    return vm.Scenario([vm.Link(150.0)], flows, run=vm.Run(300.0, 150.0))
+    return vm.Scenario([vm.Link(150.0)], flows, run=vm.Run(duration=300.0, warmup=150.0))
 
 
 @pytest.mark.parametrize("model", ["equilibrium", "bands", "network", "fluid"])
@@ -44,7 +42,7 @@ def test_a_lone_flow_fills_the_link_with_any_threshold():
     alone = vm.Scenario(
         [vm.Link(150.0)],
         [vm.Flow("vegas", 0.1, alpha=0.34, beta=0.34, send_jitter=0.0)],
-        run=vm.Run(300.0, 150.0),
+        run=vm.Run(duration=300.0, warmup=150.0),
     )
     (said,) = [a for a in vm.predict(alone, "equilibrium").assumptions if a.name == NAME]
     assert said.holds

@@ -446,6 +446,6 @@ def test_the_scenarios_seed_decides_the_waits_of_a_run():
 def test_a_queue_that_is_full_but_for_a_rounding_error_has_a_finite_mean():
     """The mean was NaN: the queue was full, and neither grew nor fell, so 0 was divided by."""
     flows = [Flow("vegas", 0.04), Flow("reno", 0.04)]
-    case = Scenario([Link(1000.0, buffer=20.0)], flows, run=Run(60.0, 20.0))
+    case = Scenario([Link(1000.0, buffer=20.0)], flows, run=Run(duration=60.0, warmup=20.0))
     found = answer(case, parts=3, runs=1)
     assert 0.0 < found.queue_mean[0] < 20.0

@@ -1,7 +1,5 @@
 """The random draws of ``fluid``'s sampled form, against their probabilities."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

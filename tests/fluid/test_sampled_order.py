@@ -1,7 +1,5 @@
 """Falls of windows and additional packets at a full buffer, in ``fluid``'s sampled form."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
