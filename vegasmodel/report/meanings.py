@@ -23,7 +23,8 @@ ASSUMPTIONS = MappingProxyType(
         "single flow rises and is cut. Otherwise the mean drop probability is not that of the mean "
         "queue",
         "backlogs-of-half-a-packet": "beta of each Vegas flow is at least half a packet: windows "
-        "move by whole packets, so they cannot keep a smaller backlog. A flow that is alone may",
+        "move by whole packets, so they cannot keep a smaller backlog. For a flow that is alone "
+        "this does not matter, because it fills the link in any case",
         "base-rtt-above-propagation": "each Vegas flow's baseRTT is at least its RTT without "
         "queueing; ns-2's Vegas may measure a far too small baseRTT after a timeout",
         "base-rtt-is-the-rtt": "each Vegas flow's baseRTT is its RTT without queueing. "
@@ -152,9 +153,10 @@ ASSUMPTIONS = MappingProxyType(
         '`devendictis` assumes; `minicycle` assumes this only for `variant = "paper"`',
         "thresholds-reached": "beside loss-based flows, the backlog of a Vegas flow reaches alpha "
         "or beta as the queue rises and falls; if it does not, the window stays where slow start "
-        "or a rare loss has left it, and chance decides the rates; with `delay_noise` this is not "
-        "known; in `fluid` it also fails if the thresholds keep two windows of which one is half "
-        "of the other",
+        "or a rare loss has left it, and chance decides the rates; in `fluid` the assumption also "
+        "fails if the thresholds keep two windows of which one is half of the other; with "
+        "`delay_noise` such a failure is not certain, because the noise may move the backlog to a "
+        "threshold",
         "vegas-acks-undelayed": "at equal RTTs, no Vegas flow with delayed ACKs shares a full "
         "queue with a loss-based flow without delayed ACKs",
         "vegas-acts-in-time": "beside loss-based flows, Vegas can react before the buffer "
