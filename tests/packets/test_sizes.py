@@ -262,7 +262,7 @@ def test_a_capacity_from_throughputs_is_what_the_busiest_times_carry_in_bytes():
     """The link carries 500 large packets/s, or as many bytes, for 16 s, then 400 for 24 s.
 
     No RTTs show when packets wait. So the estimate is what the link carries at the busiest times,
-    though it may have been idle for a part of all times.
+    though it may have been idle for some time even then.
     """
     carried = np.where(np.arange(40) < 16, 500.0, 400.0)
     large = np.where(np.arange(40) % 2 == 0, 300.0, 200.0)

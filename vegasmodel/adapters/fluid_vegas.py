@@ -151,7 +151,7 @@ def _base_beside_losses(scenario: Scenario, run: ContinuousRun) -> Assumption:
     packets in a slow start, how many, and for how long it sends less while it repairs them. The
     equations know this only roughly. So they do not know the over-estimate x of baseRTT. It is at
     least 0. It is at most the queueing delay at the emptiest queue of the steady state
-    (``resting_windows.delays``), because the flow measures its RTT there again and again.
+    (``resting_windows.Network.delays``), because the flow measures its RTT there again and again.
 
     If s is the mean queueing delay, a window W has the backlog W (s - x)/(T + s). So with another
     over-estimate y the same backlog needs the window W (s - x)/(s - y). The throughput changes by
