@@ -203,9 +203,9 @@ def many_packets(
     the steady state at the flow's start. But a queue of whole packets varies, most of all if
     senders wait at random before they send.
 
-    The test shortens the queueing delay that each flow finds at its start by ``shorter_by`` plus
-    root(waves^2 + 1/c^2). The assumption fails if this changes some flow's rate by more than
-    ``NOTABLE_CHANGE`` of the mean rate. The terms are:
+    The test shortens the queueing delay that a flow finds at its start by ``shorter_by`` plus
+    root(waves^2 + 1/c^2), for each flow that measures its baseRTT. The assumption fails if this
+    changes some flow's rate by more than ``NOTABLE_CHANGE`` of the mean rate. The terms are:
 
     - ``shorter_by`` (s, [n]): a known difference between the mean delay and the delay that a flow
       finds. ``rates`` contain it already. In the simulator ``fluid``, trains of packets cause it.
