@@ -36,7 +36,7 @@ class Kind(NamedTuple):
     words: str  # the description, for the error
     accepts: Callable[[Any], bool]  # whether a value is of this kind
     array: bool = False  # the function takes a float64 array; lists are converted to one
-    plain: type | None = None  # the function takes this class of Python; NumPy's are converted
+    plain: type | None = None  # numbers of other classes, such as NumPy's, are converted to this
     alternatives: tuple[Kind, ...] = ()  # if not empty, a value may be of any of these kinds
 
 
@@ -44,9 +44,10 @@ def checked(function: T) -> T:
     """Make ``function`` check the kind of each argument before it runs.
 
     For a class, the arguments of its constructor are checked. NumPy's numbers are accepted where
-    Python's are, and so are other numbers, such as fractions; ``function`` gets them as Python's. A
-    list or a number is converted to an array if the annotation is an array of floats. An argument
-    with the annotation ``Any`` is not checked. A call with an argument of another kind raises
+    Python's are, and so are other numbers, such as fractions. Whole and real ones reach
+    ``function`` as Python's ``int`` or ``float``; ``numpy.float64`` is a ``float`` already. A list
+    or a number is converted to an array if the annotation is an array of floats. An argument with
+    the annotation ``Any`` is not checked. A call with an argument of another kind raises
     ``FieldError``.
     """
     if isinstance(function, type):
