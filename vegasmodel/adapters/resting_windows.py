@@ -138,12 +138,13 @@ def rests_with_half(
 
     The largest window is the largest whole number of packets whose backlog at the fullest queue is
     at most beta. Half of it has a smaller backlog there, so only its backlog at the emptiest queue
-    is tested. If a Vegas window is smaller, the loss-based ones are larger: at an overflow, the sum
-    of all windows is the same. Senders send whole packets, so the half is rounded down.
+    is tested. At an overflow, the sum of all windows is the same: if the Vegas window is smaller,
+    the loss-based ones are larger, and when these are 0, it cannot be larger. Senders send whole
+    packets, so the half is rounded down.
     """
     members, known = scenario.members, network(scenario)
     least, most = known.backlogs(windows, base_rtt, loses)
-    # the windows of the others at an overflow
+    # the windows of the flows that lose, at an overflow
     held = float((windows * 2.0 / (1.0 + known.decrease))[loses].sum())
     longest = known.rtt + known.longest_delay(windows)
     found = np.full(len(members), np.nan)
