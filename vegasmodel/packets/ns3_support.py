@@ -118,8 +118,8 @@ def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
     if flow.law not in LAWS:
         allowed = f"vegasmodel runs only {', '.join(LAWS)} there"
         raise FieldError(f"{where}.law", flow.law, allowed, wrong="cannot be measured in ns-3")
-    # ns-3 has its own factors by which losses cut windows, and no setting for them. So ``decrease``
-    # must be vegasmodel's default. For Vegas this depends on the TCP implementation (``variant``).
+    # Our ns-3 program leaves ns-3's own factors, by which losses cut windows. So ``decrease`` must
+    # be vegasmodel's default. For Vegas this depends on the TCP implementation (``variant``).
     default = STACKS[flow.variant].decrease if flow.keeps_backlog else find(flow.law).decrease
     if flow.decrease != default:
         allowed = f"{default:g}, the default, for which ns-3 takes a value of its own"
