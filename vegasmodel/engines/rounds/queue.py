@@ -112,8 +112,9 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
             # the dropped packets came evenly, so on average each is in ``area`` for half the step
             area -= 0.5 * (before_drop - fluid(link)) * span
         elif after - full <= 2.0 * slope * span:
-            # Subtract what lies above the full queue: a triangle, as the queue has grown evenly. A
-            # queue that has grown by less than it lies above is full, but for a rounding error.
+            # Subtract what lies above the full queue: a triangle, as the queue has grown evenly. If
+            # more than twice the growth lies above it, rounding errors have put it there: the queue
+            # has been full all the time, and there is no triangle.
             area -= 0.5 * (after - full) ** 2 / slope * link.packets_per_work
         after = full
         link.served += capacity * span
