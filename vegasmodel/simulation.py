@@ -72,7 +72,8 @@ def simulate(
       ``over_estimate``.  In ``fluid`` and ``delayed`` the least RTT is that of the samples so far.
       If senders in ``fluid`` send whole packets (see below), they may compute with a longer
       baseRTT: a sender learns an RTT a round trip late, and it learns the mean RTT of all packets
-      of a round trip.  ``predict`` returns the baseRTT with which a sender computes at the end.
+      of a round trip.  At a RED queue, ns-2's Vegas may also compute with a far too small baseRTT
+      after a timeout.  ``predict`` returns the baseRTT with which a sender computes at the end.
       The value is NaN for loss-based laws, and before the flow starts;
     - ``delivered``, ``lost`` (time, flow): packets so far (in ``fluid``, ``delivered`` counts each
       packet that has crossed the link);
