@@ -211,7 +211,7 @@ class _Document:
         sent = stats["txPackets"]
         for what in ("rxPackets", "lostPackets"):
             if stats[what] > sent:
-                self._fail(f"{exactly(stats[what])}", f"{what} of at most the {exactly(sent)} sent")
+                self._fail(exactly(stats[what]), f"{what} of at most the {exactly(sent)} sent")
 
     def _text(self, attributes: dict[str, str], name: str, longest: int) -> str:
         """The attribute ``name``, of at most ``longest`` characters; "?" if it is missing."""
