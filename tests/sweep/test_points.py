@@ -111,6 +111,14 @@ def test_the_minicycle_over_arrays_has_no_answer_for_a_law_without_closed_form(l
     assert set(data["reason"].values) == {says}
 
 
+def test_a_scenario_with_two_laws_without_closed_form_names_both() -> None:
+    vm.register_law("grows-by-three", lambda f: 3.0)
+    flows = [vm.Flow(law, "60 ms") for law in ("vegas", "cubic", "grows-by-three")]
+    both = vm.Scenario([vm.Link("1080 pkt/s", buffer=20)], flows)
+    says = "no closed form has the laws cubic, grows-by-three; simulators do"
+    assert vm.predict(both, "minicycle").reason == says
+
+
 def test_link_and_rtt_too() -> None:
     over = {"link.capacity": [300.0, 2000.0], "flow.rtt": [0.0005, 0.02, 0.3]}
     data = vm.sweep(mixed("paper"), over, "minicycle")

@@ -116,7 +116,8 @@ def foreign(laws: Iterable[str]) -> str | None:
     names the other congestion controls in ``laws``, or None if there are none.
     """
     other = sorted({name for name in laws if name not in _OF_THE_PAPERS})
-    return f"no closed form has the law {', '.join(other)}" if other else None
+    noun = "law" if len(other) == 1 else "laws"
+    return f"no closed form has the {noun} {', '.join(other)}" if other else None
 
 
 def register_law(
