@@ -375,6 +375,18 @@ def test_single_brackets_that_are_no_toml_are_named(
             "link 1, key queue.k: 'k' is no key here; it is a key of a link's queue with "
             'discipline = "rd"\n',
         ),
+        # the abbreviation max_p is RED's; max_probability is the only key that begins with it
+        (
+            "[[flow]]",
+            'queue = { discipline = "red", min_threshold = 5, max_threshold = 9, max_p = 0.1 }\n'
+            "[[flow]]",
+            "link 1, key queue.max_p: 'max_p' is no key here; did you mean 'max_probability'?\n",
+        ),
+        (
+            "[[flow]]",
+            'queue = { discipline = "red", max = 9 }\n[[flow]]',  # two keys begin with it
+            "link 1, key queue.max: 'max' is no key here; allowed keys: min_threshold, ",
+        ),
         (
             'law = "vegas"',
             'law = "vegas"\nstart = "700 s"',

@@ -364,11 +364,17 @@ def listed(value: object, where: str, what: str) -> list[Any]:
 def nearest(word: object, known: Sequence[str]) -> str:
     """A hint for an error message, such as ``; did you mean 'vegas'?``, or an empty text.
 
-    The hint gives the entry of ``known`` that is most similar to ``word``. Upper and lower case do
-    not matter. The text is empty if no entry is similar.
+    The hint gives the entry of ``known`` that is most similar to ``word``. If none is similar, it
+    gives the only entry that begins with ``word``, such as ``max_probability`` for ``max_p``, if
+    ``word`` has three letters or more. Upper and lower case do not matter. Otherwise the text is
+    empty.
     """
     by_lower_case = {entry.lower(): entry for entry in known}
-    match = difflib.get_close_matches(str(word)[:60].lower(), list(by_lower_case), n=1)
+    start = str(word)[:60].lower()
+    match = difflib.get_close_matches(start, list(by_lower_case), n=1)
+    if not match and len(start) >= 3:
+        longer = [entry for entry in by_lower_case if entry.startswith(start)]
+        match = longer if len(longer) == 1 else []
     return f"; did you mean {by_lower_case[match[0]]!r}?" if match else ""
 
 
