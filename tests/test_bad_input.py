@@ -566,6 +566,10 @@ def test_an_empty_file_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str
             ["basins", "a.toml", "--runs", "5"],
             "'--runs'. It makes one run from each random start; --starts says how many.",
         ),
+        (
+            ["predict", "a.toml", "--set", "flow.reno.law=cubic"],
+            "'--set'. 'vegasmodel sweep FILE --over FIELD=VALUE,VALUE' predicts with other values.",
+        ),
         (["-help"], "'-help'. Options have two dashes: '--help'."),
         (["predict", "a.toml", "-x"], "'-x'."),
     ],

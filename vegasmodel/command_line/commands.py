@@ -155,8 +155,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _hinted(error: click.NoSuchOption, given: Sequence[str]) -> click.UsageError:
     """The error about an unknown option, with a hint on what the user may have meant.
 
-    ``given`` are the words of the command line. There is a hint in three cases:
+    ``given`` are the words of the command line. There is a hint in four cases:
 
+    - The option is ``--set``, with which other programs change a value of their input file: the
+      hint names the command that does so.
     - The option is ``--runs`` of ``basins``: the hint names ``--starts``.
     - The option is a key of a scenario file, such as ``--seed``: the hint names the key's table.
     - The word has one dash, such as ``-model``: the hint says that options have two. If a file has
@@ -167,6 +169,9 @@ def _hinted(error: click.NoSuchOption, given: Sequence[str]) -> click.UsageError
     if error.option_name == "--runs" and given[0] == "basins":
         text = "It makes one run from each random start; --starts says how many."
         return click.UsageError(f"No such option '--runs'. {text}")
+    if error.option_name == "--set":
+        text = "'vegasmodel sweep FILE --over FIELD=VALUE,VALUE' predicts with other values."
+        return click.UsageError(f"No such option '--set'. {text}")
     tables = tables_with(error.option_name.removeprefix("--").replace("-", "_"))
     if tables and error.option_name.startswith("--"):
         text = f"In a scenario file it is a key of {tables}."
