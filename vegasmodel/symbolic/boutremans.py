@@ -265,10 +265,10 @@ def asymptotic() -> tuple[Derivation, Derivation]:
         1/(s A - (1-s) ln(1-s)).
 
     While s is small, it is about 1/(s (A + 1)). The sum of 1/(n s (A + 1)) over the flows is about
-    (ln n + gamma)/(A + 1), where gamma is Euler's constant. The error of this approximation, summed
-    over the flows, is about g/A^2. Here g is the integral of ``bend_integrand`` from 0 to 1. It is
-    computed as the sum of 1/(k^2 (k + 1)) over k = 1, 2, ..., which has the same value. So for
-    large n the sum of the rates is about
+    (ln n + gamma)/(A + 1), where gamma is Euler's constant. The sum of the true rates is larger,
+    by about g/A^2. Here g is the integral of ``bend_integrand`` from 0 to 1. It is computed as the
+    sum of 1/(k^2 (k + 1)) over k = 1, 2, ..., which has the same value. So for large n the sum of
+    the rates is about
 
         (ln n + gamma)/(ln n + C + 1) + g/(ln n + C)^2.
 
@@ -278,9 +278,10 @@ def asymptotic() -> tuple[Derivation, Derivation]:
       only terms in 1/ln^2 n and smaller ones.
     - The second result is for the rates that Bonald gives (``arrivals_bonald``). They belong to the
       delay n S_n, where S_n is the harmonic sum 1 + 1/2 + ... + 1/n. For large n this sum is about
-      ln n + gamma, so C is gamma. The result is the sum of these rates, which is not 1. In its
-      place docs/errata.md has 1 - 1/(ln n + gamma + pi^2/6), which differs only in terms in
-      1/ln^3 n and smaller ones.
+      ln n + gamma, so C is gamma. Flows that fill the link have rates that add up to 1. The result
+      is the sum of Bonald's rates. It is not 1, and the difference is the error of his formula. As
+      a shorter form of this sum, docs/errata.md has 1 - 1/(ln n + gamma + pi^2/6). The two forms
+      differ only in terms in 1/ln^3 n and smaller ones.
     """
     k = sp.symbols("k", integer=True, positive=True)
     g = sp.summation(1 / (k**2 * (k + 1)), (k, 1, sp.oo))
