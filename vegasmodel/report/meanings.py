@@ -348,7 +348,10 @@ COLUMNS = MappingProxyType(
         "losses": "of a steady state (`limit_cycle`), in one period: by `fluid`, how often a loss "
         "cuts each flow's window; by `rounds`, how many packets each flow loses",
         "spread": "of a steady state (`limit_cycle`): the standard error of each flow's "
-        "throughput, in packets per second; 0 if a fixed point or a periodic motion was found",
+        "throughput, in packets per second; 0 if a fixed point or a periodic motion was found. It "
+        "follows from the differences between parts of the run and, if the motion is random, from "
+        "those between equal flows. It is too small if rates change more slowly than the run lasts "
+        "and no equal flows show it",
         "multipliers": "of a steady state (`limit_cycle`): the Floquet multipliers, by which small "
         "disturbances of the windows change in one period (at a fixed point, in the longest round "
         "trip). The state is stable if all their moduli are below 1. Empty if they were not "

@@ -33,7 +33,11 @@ class LimitCycle:
       0 without a period.
     - ``throughput``: [n_flows] packets per second, mean over the period.
     - ``spread``: [n_flows] standard error of ``throughput``, packets per second, if neither a fixed
-      point nor a periodic motion was found; otherwise 0.
+      point nor a periodic motion was found; otherwise 0.  It follows from the differences between
+      parts of the run.  If the motion is random, it is at least the standard deviation between the
+      throughputs of equal flows, because these must be equal in the long run.  It is too small if
+      rates change more slowly than the run lasts and no equal flows show it.  It also does not
+      cover the differences between steady states: ``limit_cycles`` tries other starts.
     - ``window``: [n_flows] packets, mean over time.
     - ``rtt_mean``: [n_flows] mean round-trip time over the packets, s.
     - ``base_rtt``: [n_flows] the flow's baseRTT, s: the least round-trip time that it has seen, or

@@ -5,9 +5,10 @@ records the state of senders and queue each time a window falls by a packet or m
 counts as periodic if a state is recorded three times, with as many other records between the second
 and the third time as between the first and the second. If no window moves any more, the state is a
 fixed point. If the windows only grow during the whole search, there is no result. In all other
-cases the result is an average over a long run, with its standard error. If a throughput still
-drifts one way in the longest run, there is no result. If random numbers decide which packets are
-lost, the result is always an average.
+cases the result is an average over a long run, with its standard error. This error follows from the
+differences between parts of the run, and from those between equal flows (``equal_flows.py``). If a
+throughput still drifts one way in the longest run, there is no result. If random numbers decide
+which packets are lost, the result is always an average.
 
 In the package ``sampled`` windows usually are whole packets and move in jumps. So the motion has no
 derivatives, and the result has no Floquet multipliers (the factors by which small disturbances grow
@@ -17,10 +18,12 @@ in a cycle).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from vegasmodel.engines.equal_flows import least_error
 from vegasmodel.engines.fluid.continuous import averages
 from vegasmodel.engines.fluid.methods import unsupported
 from vegasmodel.engines.fluid.one_run import advance, begin, march_arguments
@@ -184,6 +187,8 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     trips = min(FIRST, longest_average)
     while found is None:
         found, drifts = _average(motion, trips * motion.trip)
+        least = least_error(scenario, found.throughput)
+        found = replace(found, spread=np.maximum(found.spread, least))
         busy = found.throughput > 0
         precise = bool(np.all(found.spread[busy] <= PRECISION * found.throughput[busy]))
         if (drifts or not precise) and 2.0 * trips <= longest_average:

@@ -5,9 +5,11 @@ records the state each time the number of whole packets in a flow's window falls
 as periodic if a state is recorded three times, with as many other records between the second and
 the third time as between the first and the second. If the motion is not periodic, the last three
 quarters of the run decide. If all windows are constant in this time, the steady state is a fixed
-point. Otherwise the result is an average over this time, with its standard error. If the average is
-not precise enough, or if a window still drifts to its steady state, the search may be repeated in
-a longer run. If a window drifts in the longest run, there is no result.
+point. Otherwise the result is an average over this time, with its standard error. This error
+follows from the differences between parts of the time, and from those between equal flows
+(``equal_flows.py``). If the average is not precise enough, or if a window still drifts to its
+steady state, the search may be repeated in a longer run. If a window drifts in the longest run,
+there is no result.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.engines.equal_flows import least_error
 from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats, drift, standard_error
@@ -98,6 +101,8 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
             return _means(totals, "fixed point", period=0.0, residual=0.0)
         drifts = _drifts(totals)
         average = _means(totals, "neither found", period=math.nan, residual=math.nan)
+        least = least_error(timed, average.throughput)
+        average = replace(average, spread=np.maximum(average.spread, least))
         busy = average.throughput > 0
         precise = np.all(average.spread[busy] <= ENOUGH_PRECISION * average.throughput[busy])
         if longest is None:
@@ -270,10 +275,11 @@ def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCy
     neither a fixed point nor a periodic motion. ``kind``, ``period`` and ``residual`` become fields
     of the result.
 
-    In the result, ``spread`` is the standard error of the throughputs. It is 0 at a fixed point,
-    and NaN if the run has too few samples. ``losses`` and ``overflows`` count events in one period.
-    At a fixed point there are none, so both are 0. Otherwise the period is unknown, so ``losses``
-    is NaN; ``overflows`` is an integer, which cannot be NaN, and stays 0.
+    In the result, ``spread`` is the standard error of the throughputs, from the differences between
+    parts of the run. It is 0 at a fixed point, and NaN if the run has too few samples. ``losses``
+    and ``overflows`` count events in one period. At a fixed point there are none, so both are 0.
+    Otherwise the period is unknown, so ``losses`` is NaN; ``overflows`` is an integer, which cannot
+    be NaN, and stays 0.
     """
     times, delivered = totals.times, totals.delivered
     first, last = _settled(totals), len(times) - 1
